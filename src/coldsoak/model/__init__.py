@@ -1,0 +1,1 @@
+"""Frozen structures and their versioned JSON: no I/O, no terminal, no processes."""

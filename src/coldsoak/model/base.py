@@ -1,0 +1,13 @@
+"""The shape that every stored structure shares."""
+
+from __future__ import annotations
+
+import msgspec
+from typing_extensions import dataclass_transform
+
+__all__ = ["Frozen"]
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class Frozen(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An immutable record that reads and writes JSON; subclasses say ``kw_only=True``."""
