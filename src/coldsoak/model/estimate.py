@@ -65,3 +65,5 @@ class Ratio(Frozen, kw_only=True):
     """Smallest effect that this many pairs find with 80 % power, as a fraction."""
     hodges_lehmann: float
     """Cross-check of the median: median of the Walsh averages of the log-ratios, exponentiated."""
+    hodges_lehmann_interval: tuple[float, float] | None = None
+    """Exact signed-rank interval of the cross-check; None when n is too small."""

@@ -346,6 +346,8 @@ class Summary(Frozen, kw_only=True):
     order_effect: Estimate | None = None
     trend: float | None = None
     """Theil-Sen slope of run 0 over rounds, seconds a round."""
+    notes: tuple[Note, ...] = ()
+    """What the statistics themselves warn about: drift, order, a first launch that differs."""
 
 
 class Result(Frozen, kw_only=True):
