@@ -69,7 +69,7 @@ def interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float
         return None
     if min(values) == max(values):
         return values[0], values[0]
-    from scipy.stats import mstats  # noqa: PLC0415 (slow to import)
+    from scipy.stats import mstats
 
     low, high = mstats.median_cihs(list(values), alpha=1 - level)
     centre = middle(values)
@@ -133,8 +133,8 @@ def percentile_bound(
     _check_level(level)
     if len(values) < TAIL_N:
         return None
-    from scipy.stats import binom  # noqa: PLC0415 (slow to import)
-    from scipy.stats.mstats import mquantiles  # noqa: PLC0415
+    from scipy.stats import binom
+    from scipy.stats.mstats import mquantiles
 
     ordered, n = sorted(values), len(values)
     below = int(binom.ppf(1 - level, n, fraction))

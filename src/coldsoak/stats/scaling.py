@@ -68,8 +68,8 @@ def fit(sizes: Sequence[float], seconds: Sequence[Sequence[float]]) -> Scaling:
 
 
 def _fit_round(sizes: Sequence[float], row: Sequence[float]) -> tuple[list[float], float]:
-    import numpy as np  # noqa: PLC0415 (slow to import)
-    from scipy.optimize import nnls  # noqa: PLC0415 (slow to import)
+    import numpy as np
+    from scipy.optimize import nnls
 
     largest = max(sizes)
     units = np.array([1.0, largest**2, largest**3])

@@ -104,8 +104,8 @@ def _despike(logs: Sequence[float], noise: float) -> tuple[list[float], int]:
 
 def _segments(scaled: Sequence[float]) -> list[int]:
     """Return the ends of the segments that minimise squared error plus the penalty."""
-    import numpy as np  # noqa: PLC0415 (slow to import)
-    from ruptures import KernelCPD  # noqa: PLC0415 (slow to import)
+    import numpy as np
+    from ruptures import KernelCPD
 
     n = len(scaled)
     penalty = PENALTY * math.log(n)
