@@ -300,26 +300,39 @@ class _Cupti(object):
 
 
 class _Pool(object):
-    """Buffers for CUPTI from one mapping, handed out once each and emptied by ``drain``."""
+    """Buffers for CUPTI from one mapping, handed out once each and emptied by ``drain``.
+
+    The mappings come from the C library and are never given back: CUPTI calls the callbacks once
+    more while the process exits, after the interpreter has freed its own objects.
+
+    Raises:
+        Off: another architecture than x86-64, or executable memory is refused.
+    """
 
     def __init__(self, ctypes):
-        import mmap
-
         self.ctypes = ctypes
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000)
-        self.memory = mmap.mmap(-1, COUNT * BUFFER, flags=flags)
-        self.table = mmap.mmap(-1, 4096 + COUNT * 16, flags=flags)
-        self.base = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
-        self.control = ctypes.addressof(ctypes.c_char.from_buffer(self.table))
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.libc.mmap.restype = ctypes.c_void_p
+        self.libc.mmap.argtypes = (
+            [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+        )
+        self.libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        self.base = self._map(COUNT * BUFFER)
+        self.control = self._map(4096 + COUNT * 16)
         self.next = ctypes.c_uint64.from_address(self.control)
         self.done = ctypes.c_uint64.from_address(self.control + 64)
         self.entries = (ctypes.c_uint64 * (2 * COUNT)).from_address(self.control + 4096)
         self.drained = 0
-        self.dont_need = getattr(mmap, "MADV_DONTNEED", None)
-        try:
-            self.requested, self.completed = self._machine_code(mmap)
-        except (OSError, ValueError, KeyError):
-            self.requested, self.completed = self._python_code()
+        self.requested, self.completed = self._callbacks()
+
+    def _map(self, size, executable=False):
+        protection = 7 if executable else 3
+        address = self.libc.mmap(
+            None, size, protection, 0x4022, -1, 0
+        )  # private, anonymous, no reserve
+        if address in {None, self.ctypes.c_void_p(-1).value}:
+            raise Off("no memory for the buffers (%s)" % os.strerror(self.ctypes.get_errno()))
+        return address
 
     def drain(self):
         """Return the contents of the buffers completed since the last call, as bytearrays."""
@@ -328,11 +341,9 @@ class _Pool(object):
             address, used = self.entries[2 * self.drained], self.entries[2 * self.drained + 1]
             if not address:
                 break
-            offset = address - self.base
             if used:
-                chunks.append(bytearray(self.memory[offset : offset + used]))
-            if self.dont_need is not None:
-                self.memory.madvise(self.dont_need, offset, BUFFER)
+                chunks.append(bytearray(self.ctypes.string_at(address, used)))
+            self.libc.madvise(address, BUFFER, 4)  # MADV_DONTNEED: give the pages back
             self.drained += 1
         return chunks
 
@@ -340,106 +351,72 @@ class _Pool(object):
         """Return how often CUPTI asked for a buffer when none was left."""
         return max(0, self.next.value - COUNT)
 
-    def _machine_code(self, mmap):
+    def _callbacks(self):
         """Assemble the callbacks for x86-64 (System V calling convention).
 
         ``requested(uint8_t **buffer, size_t *size, size_t *records)`` takes the next index with a
         locked add; ``completed(context, stream, buffer, size, valid)`` appends to the table, the
         buffer's address last, so that a non-zero address means a whole entry.
-
-        Raises:
-            KeyError: another architecture.
-            OSError: executable memory is refused.
         """
-        {"x86_64": 1}[os.uname().machine]
-        u32 = lambda value: value.to_bytes(4, "little")  # noqa: E731
-        u64 = lambda value: value.to_bytes(8, "little")  # noqa: E731
-        endbr = b"\xf3\x0f\x1e\xfa"
-        take = b"\xb8\x01\0\0\0" + b"\xf0\x49\x0f\xc1\x00" + b"\x48\x3d" + u32(COUNT)
-        give = (
-            b"\x48\xc1\xe0"
-            + bytes((BUFFER_SHIFT,))  # shl rax, BUFFER_SHIFT
-            + b"\x49\xb8"
-            + u64(self.base)  # mov r8, base
-            + b"\x4c\x01\xc0"  # add rax, r8
-            + b"\x48\x89\x07"  # mov [rdi], rax
-            + b"\x48\xc7\x06"
-            + u32(BUFFER)  # mov qword [rsi], BUFFER
-            + b"\x48\xc7\x02"
-            + u32(0)  # mov qword [rdx], 0: as many records as fit
-            + b"\xc3"
+        if os.uname().machine != "x86_64":
+            raise Off("only on x86-64 so far, this is %s" % os.uname().machine)
+        add_next = b"\xf0\x49\x0f\xc1\x00"  # lock xadd [r8], rax
+        add_done = b"\xf0\x49\x0f\xc1\x01"  # lock xadd [r9], rax
+        take = (
+            b"\xb8\x01\0\0\0%s\x48\x3d" + _u32(COUNT) + b"\x73"
+        )  # mov eax, 1; %s; cmp rax, COUNT; jae
+        give = b"".join(
+            (
+                b"\x48\xc1\xe0" + bytes((BUFFER_SHIFT,)),  # shl rax, BUFFER_SHIFT
+                b"\x49\xb8" + _u64(self.base),  # mov r8, base
+                b"\x4c\x01\xc0",  # add rax, r8
+                b"\x48\x89\x07",  # mov [rdi], rax
+                b"\x48\xc7\x06" + _u32(BUFFER),  # mov qword [rsi], BUFFER
+                b"\x48\xc7\x02" + _u32(0),  # mov qword [rdx], 0: as many records as fit
+                b"\xc3",
+            )
         )
         none = b"\x31\xc0\x48\x89\x07\x48\x89\x06\x48\x89\x02\xc3"  # all three zero
-        requested = (
-            endbr
-            + b"\x49\xb8"
-            + u64(self.control)
-            + take
-            + b"\x73"
-            + bytes((len(give),))
-            + give
-            + none
+        store = b"".join(
+            (
+                b"\x48\xc1\xe0\x04",  # shl rax, 4
+                b"\x49\xb9" + _u64(self.control + 4096),  # mov r9, entries
+                b"\x4c\x01\xc8",  # add rax, r9
+                b"\x4c\x89\x40\x08",  # mov [rax+8], r8
+                b"\x48\x89\x10",  # mov [rax], rdx
+            )
         )
-        store = (
-            b"\x48\xc1\xe0\x04"  # shl rax, 4
-             b"\x49\xb9"
-            + u64(self.control + 4096)  # mov r9, entries
-            + b"\x4c\x01\xc8"  # add rax, r9
-            + b"\x4c\x89\x40\x08"  # mov [rax+8], r8
-            + b"\x48\x89\x10"  # mov [rax], rdx
-        )
-        completed = (
-            endbr
-            + b"\x49\xb9"
-            + u64(self.control + 64)  # mov r9, &done
-            + take.replace(b"\xf0\x49\x0f\xc1\x00", b"\xf0\x49\x0f\xc1\x01")  # lock xadd [r9], rax
-            + b"\x73"
-            + bytes((len(store),))
-            + store
-            + b"\xc3"
-        )
-        self.code = mmap.mmap(
-            -1,
-            4096,
-            flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,
-            prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC,
-        )
-        self.code[: len(requested)] = requested
-        self.code[512 : 512 + len(completed)] = completed
-        address = self.ctypes.addressof(self.ctypes.c_char.from_buffer(self.code))
+        endbr = b"\xf3\x0f\x1e\xfa"
+        requested = [
+            endbr,
+            b"\x49\xb8",
+            _u64(self.control),
+            take % add_next,
+            bytes((len(give),)),
+            give,
+            none,
+        ]
+        completed = [
+            endbr,
+            b"\x49\xb9",
+            _u64(self.control + 64),
+            take % add_done,
+            bytes((len(store),)),
+            store,
+            b"\xc3",
+        ]
+        address = self._map(4096, executable=True)
+        for code, offset in ((requested, 0), (completed, 512)):
+            self.ctypes.memmove(address + offset, b"".join(code), len(b"".join(code)))
         return self.ctypes.c_void_p(address), self.ctypes.c_void_p(address + 512)
 
-    def _python_code(self):
-        """Return the same two callbacks in Python, for other machines."""
-        ctypes = self.ctypes
-        out = ctypes.POINTER(ctypes.c_size_t)
 
-        def requested(buffer, size, records):
-            index = self.next.value
-            self.next.value = index + 1
-            given = index < COUNT
-            buffer[0] = self.base + index * BUFFER if given else 0
-            size[0] = BUFFER if given else 0
-            records[0] = 0
+def _u32(value):
+    return value.to_bytes(4, "little")
 
-        def completed(context, stream, buffer, size, valid):
-            index = self.done.value
-            if index < COUNT:
-                self.entries[2 * index + 1] = valid
-                self.entries[2 * index] = buffer or 0
-                self.done.value = index + 1
 
-        return (
-            ctypes.CFUNCTYPE(None, out, out, out)(requested),
-            ctypes.CFUNCTYPE(
-                None,
-                ctypes.c_void_p,
-                ctypes.c_uint32,
-                ctypes.c_void_p,
-                ctypes.c_size_t,
-                ctypes.c_size_t,
-            )(completed),
-        )
+def _u64(value):
+    return value.to_bytes(8, "little")
 
 
 def _before(owner, attribute, who):
