@@ -362,9 +362,11 @@ class _Pool(object):
             raise Off("only on x86-64 so far, this is %s" % os.uname().machine)
         add_next = b"\xf0\x49\x0f\xc1\x00"  # lock xadd [r8], rax
         add_done = b"\xf0\x49\x0f\xc1\x01"  # lock xadd [r9], rax
-        take = (
-            b"\xb8\x01\0\0\0%s\x48\x3d" + _u32(COUNT) + b"\x73"
-        )  # mov eax, 1; %s; cmp rax, COUNT; jae
+
+        def take(add):
+            """mov eax, 1; the locked add; cmp rax, COUNT; jae"""
+            return b"\xb8\x01\0\0\0" + add + b"\x48\x3d" + _u32(COUNT) + b"\x73"
+
         give = b"".join(
             (
                 b"\x48\xc1\xe0" + bytes((BUFFER_SHIFT,)),  # shl rax, BUFFER_SHIFT
@@ -391,7 +393,7 @@ class _Pool(object):
             endbr,
             b"\x49\xb8",
             _u64(self.control),
-            take % add_next,
+            take(add_next),
             bytes((len(give),)),
             give,
             none,
@@ -400,7 +402,7 @@ class _Pool(object):
             endbr,
             b"\x49\xb9",
             _u64(self.control + 64),
-            take % add_done,
+            take(add_done),
             bytes((len(store),)),
             store,
             b"\xc3",
