@@ -1,0 +1,163 @@
+"""The answer on a terminal or in a log file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from coldsoak.model.finding import Finding
+from coldsoak.model.result import Result, Summary
+from coldsoak.report.bench_table import bench_sheets
+from coldsoak.report.ledger_table import breakdowns, ledger_sheet
+from coldsoak.report.remarks import counts_line, failures, next_step, notes, sources_line
+from coldsoak.report.sentence import headline
+from coldsoak.report.sheet import Column, Sheet
+from coldsoak.report.tables import imports_sheet, phases_sheet, processes_sheet, regions_sheet
+
+__all__ = ["print_sheet", "render"]
+
+INDENT = 2
+
+
+def render(result: Result, console: Console) -> None:
+    """Print the whole answer: a sentence, tables, remarks, and the next command to type."""
+    _print(Text(headline(result), style="bold"), console)
+    _print(Text(_caption(result), style="dim"), console)
+    for finding in result.findings:
+        _print_finding(finding, console)
+    for sheet in sheets(result):
+        print_sheet(sheet, console)
+    _print_remarks(result, console)
+    console.print()
+    step = Text.assemble(("Next: ", "dim"), (next_step(result), "bold cyan"))
+    console.print(step, soft_wrap=True)
+
+
+def sheets(result: Result) -> Iterator[Sheet]:
+    """Yield the tables of ``result`` in reading order."""
+    if result.kind == "bench":
+        yield from bench_sheets(result)
+    for summary in result.summaries:
+        if result.kind != "bench":
+            yield from _run_sheets(result, summary)
+        for table in breakdowns(result, summary):
+            yield ledger_sheet(result, table)
+
+
+def _run_sheets(result: Result, summary: Summary) -> Iterator[Sheet]:
+    candidates = (
+        regions_sheet(result, summary),
+        phases_sheet(result, summary),
+        imports_sheet(result, summary.arm),
+        processes_sheet(result, summary.arm),
+    )
+    yield from (sheet for sheet in candidates if sheet is not None)
+
+
+def _caption(result: Result) -> str:
+    machine = result.machine
+    gpus = [device.name for device in machine.devices if device.kind == "gpu"]
+    place = ", ".join(filter(None, (machine.cpu, *dict.fromkeys(gpus))))
+    cold = "+".join(result.options.cold)
+    parts = [" ".join(result.command), place, f"cold: {cold}"]
+    return " · ".join(part for part in parts if part)
+
+
+def print_sheet(sheet: Sheet, console: Console) -> None:
+    """Print one table with its title above and its remarks below."""
+    console.print()
+    _print(Text(sheet.title, style="bold"), console)
+    lines = _lines(_table(sheet, console), console, INDENT)
+    header = len(lines) - len(sheet.rows)
+    for number, line in enumerate(lines):
+        console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+        detail = sheet.details[number - header] if sheet.details and number >= header else ""
+        if detail:
+            text = Text(" " * 2 * INDENT + detail, style="dim")
+            console.print(text, no_wrap=True, overflow="ellipsis")
+    for remark in sheet.remarks:
+        _print(Text(remark, style="dim"), console, INDENT)
+
+
+def _print(text: Text, console: Console, indent: int = 0) -> None:
+    for line in _lines(text, console, indent):
+        console.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+
+def _lines(renderable: RenderableType, console: Console, indent: int) -> list[Text]:
+    """Render to lines without the spaces that fill them up: a log file is not a screen."""
+    options = console.options.update(width=console.width - indent, highlight=False)
+    lines = []
+    for segments in console.render_lines(renderable, options, pad=False):
+        line = Text(" " * indent)
+        for segment in segments:
+            line.append(segment.text, segment.style)
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def _table(sheet: Sheet, console: Console) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in sheet.columns:
+        table.add_column(
+            column.title,
+            justify="right" if column.right else "left",
+            no_wrap=column.right or bool(sheet.details),
+            overflow="ellipsis" if sheet.details else "fold",
+            vertical="top",
+        )
+    for number, row in enumerate(sheet.rows, start=1):
+        style = "bold" if sheet.total and number == len(sheet.rows) else ""
+        cells = [_cell(text, column, console) for text, column in zip(row, sheet.columns, strict=True)]
+        table.add_row(*cells, style=style)
+    return table
+
+
+def _cell(text: str, column: Column, console: Console) -> Text:
+    if not column.graphic:
+        return Text(text)
+    drawn = text if console.encoding.lower().startswith("utf") else "#" * len(text)
+    return Text(drawn, style="cyan")
+
+
+def _print_remarks(result: Result, console: Console) -> None:
+    console.print()
+    for line in _counts(result):
+        _print(Text(line, style="dim"), console)
+    for text, tail in failures(result):
+        _print(Text(f"{text}.", style="red"), console)
+        for line in tail:
+            _print(Text(line, style="dim"), console, 2 * INDENT)
+    for text in notes(result):
+        _print(Text(f"Note: {text}", style="yellow"), console)
+
+
+def _counts(result: Result) -> list[str]:
+    """Return a line for each arm, or one for all arms that have the same to say."""
+    said: dict[str, list[str]] = {}
+    for summary in result.summaries:
+        text = counts_line(result, summary)
+        said.setdefault(text, []).append(summary.arm)
+    names = {text: "" if len(said) == 1 else f"{', '.join(arms)}: " for text, arms in said.items()}
+    if len(said) == 1 and len(result.summaries) > 1:
+        names = dict.fromkeys(said, "Each row: ")
+    sources = [sources_line(result, summary.arm) for summary in result.summaries]
+    return [names[text] + text for text in said] + [line for line in dict.fromkeys(sources) if line]
+
+
+_SEVERITY = {"mistake": "red", "warning": "yellow", "cause": "magenta", "note": "blue"}
+
+
+def _print_finding(finding: Finding, console: Console) -> None:
+    console.print()
+    place = f" ({finding.file}:{finding.line})" if finding.file else ""
+    sure = "" if finding.confidence == "measured" else f", {finding.confidence}"
+    head = (f"{finding.severity}{sure}: ", _SEVERITY[finding.severity])
+    _print(Text.assemble(head, (finding.title + place, "bold")), console)
+    for line in (finding.text, *finding.evidence, finding.settle, *finding.advice):
+        if line:
+            _print(Text(line), console, INDENT)

@@ -1,0 +1,178 @@
+"""What is said below the tables: how many launches, what went wrong, what to type next."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable
+
+from coldsoak.model.causes import Cause
+from coldsoak.model.result import Launch, Note, Result, Summary
+from coldsoak.report.ledger_table import STEADY, breakdowns
+from coldsoak.report.select import failed, lead
+
+__all__ = ["counts_line", "failures", "next_step", "notes", "plural", "sources_line"]
+
+_STOPPED = {
+    "target": "stopped when the interval was narrow enough",
+    "budget": "stopped by the time budget",
+    "maximum": "stopped at the largest number of launches",
+    "fixed": "as many as asked for",
+    "interrupted": "interrupted",
+    "failure": "stopped because launches failed",
+}
+
+INTERVAL_FROM = 6
+"""Launches from which a 95 % interval of the median exists."""
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """Return ``count`` with the noun in the right number."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def counts_line(result: Result, summary: Summary) -> str:
+    """Return how many launches stand behind the figures, and why that many."""
+    traced = sum(1 for launch in _of_kind(result, summary.arm, "traced"))
+    synced = sum(1 for launch in _of_kind(result, summary.arm, "synced"))
+    parts = [
+        plural(summary.n, "timed launch", "timed launches"),
+        f"{summary.discarded} discarded",
+        f"{summary.invalid} invalid",
+        f"{summary.failed} failed",
+    ]
+    if traced:
+        parts.append(f"{traced} traced")
+    if synced:
+        parts.append(f"{synced} synced")
+    why = _STOPPED[summary.stopped_by]
+    if summary.stopped_by == "target":
+        why += f" (±{100 * result.options.target:.0f} %)"
+    text = f"{', '.join(parts)}; {why}."
+    if 0 < summary.n < INTERVAL_FROM:
+        text += f" An interval needs {INTERVAL_FROM} launches."
+    return text
+
+
+def _of_kind(result: Result, arm: str, kind: str) -> list[Launch]:
+    return [
+        launch
+        for launch in result.launches
+        if launch.arm == arm and launch.kind == kind and launch.status == "ok" and launch.round > 0
+    ]
+
+
+def failures(result: Result) -> list[tuple[str, tuple[str, ...]]]:
+    """Return a sentence for each way in which launches failed, with the last lines of the output."""
+    groups: dict[str, list[Launch]] = {}
+    for launch in failed(result.launches):
+        groups.setdefault(_how(result, launch), []).append(launch)
+    return [
+        (
+            f"{_which(launches)} {how}" + (f"; output in {launches[0].log}" * bool(launches[0].log)),
+            launches[0].tail[-6:],
+        )
+        for how, launches in groups.items()
+    ]
+
+
+def _which(launches: list[Launch]) -> str:
+    numbers = [str(launch.index) for launch in launches]
+    if len(numbers) > 4:
+        return f"{len(numbers)} launches (first: {numbers[0]})"
+    return f"Launch {numbers[0]}" if len(numbers) == 1 else f"Launches {', '.join(numbers)}"
+
+
+def _how(result: Result, launch: Launch) -> str:
+    if launch.status == "timeout":
+        return f"ran longer than {result.options.timeout_s:g} s and was ended"
+    if launch.status == "killed":
+        return f"died of signal {launch.signal}"
+    if launch.status == "interrupted":
+        return "was interrupted"
+    if launch.status == "not started":
+        return "could not be started"
+    return f"exited with status {launch.exit_code}"
+
+
+def notes(result: Result) -> list[str]:
+    """Return what the reader should hear about the measurement, each once."""
+    launches = [launch for launch in result.launches if launch.round > 0]
+    said = Counter(note.text for launch in launches for note in dict.fromkeys(launch.notes))
+    lines = [note.text for note in result.notes]
+    lines += [_of(result, summary, note) for summary in result.summaries for note in summary.notes]
+    lines += [_in_how_many(text, count, len(launches)) for text, count in said.items()]
+    invalid = Counter(launch.invalid for launch in launches if launch.invalid)
+    lines += [
+        f"{plural(count, 'launch', 'launches')} left out and replaced: {why}."
+        for why, count in invalid.items()
+    ]
+    lines += [line for summary in result.summaries for line in _shape(result, summary)]
+    return list(dict.fromkeys(lines))
+
+
+def _of(result: Result, summary: Summary, note: Note) -> str:
+    return f"{summary.arm}: {note.text}" if len(result.summaries) > 1 else note.text
+
+
+def _in_how_many(text: str, count: int, total: int) -> str:
+    return text if count == total else f"{text} (in {count} of {total} launches)"
+
+
+def _shape(result: Result, summary: Summary) -> list[str]:
+    """Say what a median alone would hide."""
+    main = lead(result, summary)
+    if main is None:
+        return []
+    of = f" of {summary.arm}" if len(result.summaries) > 1 else ""
+    lines = []
+    if main.first.two_groups:
+        lines.append(f"Run 0{of} falls in two separate groups: read the points, not the median.")
+    if main.first.outliers:
+        lines.append(f"{plural(main.first.outliers, 'outlier')} in run 0{of}, labelled and kept.")
+    return lines
+
+
+def sources_line(result: Result, arm: str) -> str:
+    """Return which sources of evidence were off or lost records, and why."""
+    states = {
+        source.name: source
+        for launch in _of_kind(result, arm, "traced")
+        for source in launch.sources
+        if source.state != "on" or source.lost
+    }
+    texts = [
+        f"{s.name} lost {plural(s.lost, 'record')}" if s.lost else f"{s.name} off ({s.reason})"
+        for s in states.values()
+    ]
+    return "Not seen: " + "; ".join(texts) + "." if texts else ""
+
+
+def next_step(result: Result) -> str:
+    """Return the command that a reader of this result would most likely want next."""
+    command = shlex.join(result.command)
+    measured = [summary for summary in result.summaries if summary.n]
+    if not measured:
+        log = next((launch.log for launch in failed(result.launches) if launch.log), "")
+        return f"coldsoak run --echo -- {command}" if command and log else "coldsoak --help"
+    summary = measured[0]
+    if result.kind == "run":
+        main = lead(result, summary)
+        if main is None:
+            return f"coldsoak run --rerun 5 -- {command}"
+        if main.later is None and result.options.rerun == 1:
+            return f"coldsoak run --rerun 5 -- {command}"
+    cause = _largest_cause(result, measured)
+    if cause:
+        return f"coldsoak explain {cause}"
+    if summary.n < INTERVAL_FROM and result.kind == "run":
+        return f"coldsoak run --launches 10 -- {command}"
+    return "coldsoak report last --markdown"
+
+
+def _largest_cause(result: Result, summaries: Iterable[Summary]) -> str:
+    skip = {STEADY, str(Cause.UNATTRIBUTED)}
+    for summary in summaries:
+        for table in breakdowns(result, summary):
+            return next((part.name for part in table.parts if part.name not in skip), "")
+    return ""

@@ -1,0 +1,109 @@
+"""Questions that every report asks a result."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+
+from coldsoak.model.result import Arm, Launch, Result, Series, SeriesSummary, Summary
+
+__all__ = [
+    "arm_of",
+    "bare",
+    "by_order",
+    "case_of",
+    "failed",
+    "label_of",
+    "lead",
+    "name_of",
+    "series_by_id",
+    "spoken",
+    "timed",
+    "typical",
+]
+
+
+def series_by_id(result: Result) -> dict[str, Series]:
+    """Return the series of ``result`` by id."""
+    return {series.id: series for series in result.series}
+
+
+def arm_of(result: Result, name: str) -> Arm | None:
+    """Return the arm called ``name``."""
+    return next((arm for arm in result.arms if arm.name == name), None)
+
+
+def name_of(series: Series | None) -> str:
+    """Return the label of a series with its case: ``time_matmul, demo.py:8-11  device=GPU:0``."""
+    if series is None:
+        return "region"
+    return "  ".join(part for part in (label_of(series), case_of(series)) if part)
+
+
+def label_of(series: Series) -> str:
+    """Return the label; of module-level code only the place, which says it all."""
+    name, _, place = series.label.partition(", ")
+    return place if name == "<module>" and place else series.label
+
+
+def spoken(series: Series | None) -> str:
+    """Return a series as a sentence names it: ``time_matmul with device=GPU:0``."""
+    if series is None:
+        return "the region"
+    subject = label_of(series).partition(", ")[0]
+    case = case_of(series)
+    return f"{subject} with {case}" if case else subject
+
+
+def case_of(series: Series) -> str:
+    """Return the values that tell a series from its neighbours: ``device=/GPU:0, shape=(50, 50)``."""
+    return ", ".join(f"{key}={bare(value)}" for key, value in series.case.items())
+
+
+def bare(text: str) -> str:
+    """Return the repr of a string without its quotes; anything else as it is."""
+    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    return text[1:-1] if quoted else text
+
+
+def by_order(result: Result, summary: Summary) -> list[SeriesSummary]:
+    """Return the series of ``summary`` in the order in which the program first reached them."""
+    known = series_by_id(result)
+    last = len(known)
+    return sorted(
+        summary.series, key=lambda s: known[s.series].order if s.series in known else last
+    )
+
+
+def lead(result: Result, summary: Summary) -> SeriesSummary | None:
+    """Return the series to speak of first: the largest cold overhead, else the slowest run 0."""
+    ordered = by_order(result, summary)
+    if not ordered:
+        return None
+    return max(ordered, key=lambda s: (s.overhead.point if s.overhead else 0.0, s.first.point))
+
+
+def timed(result: Result, arm: str) -> list[Launch]:
+    """Return the launches of ``arm`` that statistics are made of: timed, ok, valid, not round 0."""
+    return [
+        launch
+        for launch in result.launches
+        if launch.arm == arm
+        and launch.kind == "timed"
+        and launch.status == "ok"
+        and launch.round > 0
+        and not launch.invalid
+    ]
+
+
+def failed(launches: Iterable[Launch]) -> list[Launch]:
+    """Return the launches that ended in another way than asked."""
+    return [launch for launch in launches if launch.status != "ok"]
+
+
+def typical(launches: list[Launch]) -> Launch | None:
+    """Return the launch whose wall time is nearest to the median of them all."""
+    if not launches:
+        return None
+    middle = statistics.median(launch.wall_ns for launch in launches)
+    return min(launches, key=lambda launch: abs(launch.wall_ns - middle))

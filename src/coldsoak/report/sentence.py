@@ -1,0 +1,123 @@
+"""The answer in one sentence of plain words."""
+
+from __future__ import annotations
+
+from coldsoak.model.estimate import Estimate
+from coldsoak.model.result import Result, SeriesSummary, Summary
+from coldsoak.report.numbers import duration, quantity
+from coldsoak.report.select import arm_of, failed, lead, series_by_id, spoken
+
+__all__ = ["headline"]
+
+WORTH_NAMING = 1.05
+"""Ratio of run 0 to later runs below which there is no first-run cost to speak of."""
+
+
+def headline(result: Result) -> str:
+    """Return what ``result`` says about the first run, as one sentence."""
+    measured = [summary for summary in result.summaries if summary.n]
+    if not measured:
+        return _nothing(result)
+    if result.kind == "bench":
+        return _bench(result, measured)
+    summary = measured[0]
+    main = lead(result, summary)
+    if main is None:
+        return _no_region(summary)
+    several = len(summary.series) > 1
+    subject = f"The first run of {spoken(series_by_id(result).get(main.series))}"
+    return _series(subject if several else "The first run", main)
+
+
+def _nothing(result: Result) -> str:
+    count = len(result.launches)
+    if not count:
+        return "Nothing has been measured yet."
+    broken = len(failed(result.launches))
+    return f"Nothing could be measured: {broken} of {_plural(count, 'launch', 'launches')} failed."
+
+
+def _no_region(summary: Summary) -> str:
+    if summary.wall is None:
+        return "The program reads no clock and did not end, so there is no figure for it."
+    return (
+        f"The program takes {quantity(summary.wall)} from start to exit; it reads no clock, "
+        "so there is no region to compare a first run in."
+    )
+
+
+def _series(subject: str, series: SeriesSummary) -> str:
+    first = f"{subject} takes {quantity(series.first)}"
+    later = series.steady or series.later
+    if later is None:
+        return f"{first}, and there is no later run in the process to compare it with."
+    if not _is_slow(series):
+        return f"{first} and later runs {quantity(later)}: no first-run cost worth naming."
+    text = f"{first}, later runs {quantity(later)}{_ready(series)}: {_paid(series, later)}"
+    if series.steady_class == "no steady state":
+        text += "; the later runs never settle"
+    elif series.steady_start and series.steady_start[0] > 1:
+        text += f"; it takes {series.steady_start[0]} runs to settle"
+    return text + "."
+
+
+def _is_slow(series: SeriesSummary) -> bool:
+    ratio, overhead = series.ratio, series.overhead
+    if overhead is not None and overhead.low is not None and overhead.low <= 0:
+        return False
+    if ratio is not None:
+        return ratio.point >= WORTH_NAMING
+    return overhead is not None and overhead.point > 0
+
+
+def _paid(series: SeriesSummary, later: Estimate) -> str:
+    seconds = quantity(series.overhead) if series.overhead else duration(
+        series.first.point - later.point
+    )
+    return f"{seconds} are paid once per process"
+
+
+def _ready(series: SeriesSummary) -> str:
+    """Tell when the program's own clock stops before the device does."""
+    ready = series.ready_later or series.ready
+    own = series.steady or series.later or series.first
+    if ready is None or ready.point < 1.25 * own.point:
+        return ""
+    return f" ({quantity(ready)} until the device is done)"
+
+
+def _bench(result: Result, measured: list[Summary]) -> str:
+    found = [(s, m) for s in measured if (m := lead(result, s)) is not None]
+    if not found:
+        return _no_region(measured[0])
+    summary, worst = max(found, key=lambda pair: (pair[1].overhead or pair[1].first).point)
+    text = _series(f"The first run of {_arm_name(result, summary.arm)}", worst).rstrip(".")
+    reached = [s for s in measured if s.first_result is not None]
+    if len(reached) < 2:
+        return text + "."
+    quickest = min(reached, key=lambda s: s.first_result.point if s.first_result else 0.0)
+    return (
+        f"{text}; {_arm_name(result, quickest.arm)} has a first result soonest, "
+        f"{quantity(quickest.first_result)} after the start."
+    )
+
+
+def _arm_name(result: Result, name: str) -> str:
+    """Name an arm of a bench by what tells it from the others."""
+    arm = arm_of(result, name)
+    if arm is None or arm.case is None:
+        return name
+    cases = [other.case for other in result.arms if other.case]
+    case = arm.case
+    text = f"{case.framework} with {case.compiler}" if case.compiler else case.framework
+    if len({other.device for other in cases}) > 1:
+        text += f" on {case.device}"
+    sizes = " × ".join(str(size) for size in dict.fromkeys(case.shape.values()))
+    if sizes and len({tuple(other.shape.values()) for other in cases}) > 1:
+        text += f" at size {sizes}"
+    return text
+
+
+def _plural(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+

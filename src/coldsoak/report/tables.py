@@ -1,0 +1,360 @@
+"""The tables of ``run``: regions, phases, imports and processes."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coldsoak.model.estimate import Estimate
+from coldsoak.model.result import ImportCost, Launch, Process, Result, SeriesSummary, Summary
+from coldsoak.report.numbers import (
+    DASH,
+    TIMES_UNIT,
+    Unit,
+    duration,
+    interval,
+    percent,
+    point,
+    quantity,
+    show,
+    sum_scale,
+    time_unit,
+)
+from coldsoak.report.select import (
+    bare,
+    by_order,
+    label_of,
+    name_of,
+    series_by_id,
+    spoken,
+    timed,
+    typical,
+)
+from coldsoak.report.sheet import Column, Sheet, bar, drop_empty, joined
+
+__all__ = ["imports_sheet", "phases_sheet", "processes_sheet", "regions_sheet", "steady_word"]
+
+TOP_IMPORTS = 8
+MOST_PROCESSES = 12
+COMMAND = 48
+
+_STEADY_WORDS = {"no steady state": "none", "not assessed": DASH, "inconsistent": "varies"}
+
+
+def steady_word(series: SeriesSummary) -> str:
+    """Return the steady class in a word, with the run it starts at when that is not run 1."""
+    word = _STEADY_WORDS.get(series.steady_class, series.steady_class)
+    start = series.steady_start[0] if series.steady_start else 1
+    return f"{word} ({start})" if start > 1 and word != DASH else word
+
+
+def regions_sheet(result: Result, summary: Summary) -> Sheet | None:
+    """Return the regions of one arm: metrics down the side for one, a row each for several."""
+    ordered = by_order(result, summary)
+    if not ordered:
+        return None
+    if len(ordered) == 1:
+        return _one_region(result, summary, ordered[0])
+    return _many_regions(result, summary, ordered)
+
+
+def _runs(series: SeriesSummary) -> str:
+    least, middle, most = series.runs if len(series.runs) == 3 else (0, 0, 0)
+    count = f"{middle}" if least == most else f"{least} to {most}"
+    return f"{count} {'run' if count == '1' else 'runs'} a launch"
+
+
+def _one_region(result: Result, summary: Summary, series: SeriesSummary) -> Sheet:
+    rows = [_metric("run 0", series.first)]
+    if series.ready:
+        rows.append(_metric("  until the device is done", series.ready))
+    later = series.steady or series.later
+    if later:
+        rows.append(_metric(_later_name(series), later))
+    if series.ready_later:
+        rows.append(_metric("  until the device is done", series.ready_later))
+    if series.overhead:
+        rows.append(_metric("cold overhead", series.overhead))
+    if series.ratio:
+        rows.append(_metric("run 0 / later", series.ratio))
+    if summary.first_result:
+        rows.append(_metric("time to first result", summary.first_result))
+    if summary.wall:
+        rows.append(_metric("start to exit", summary.wall))
+    name = name_of(series_by_id(result).get(series.series))
+    columns = (Column(""), Column("median", right=True), *_spread_columns())
+    return Sheet(f"{name} · {_runs(series)}", columns, tuple(rows), remarks=_steady_remark(series))
+
+
+def _spread_columns() -> tuple[Column, Column]:
+    return Column("95 % interval", right=True), Column("range", right=True)
+
+
+def _later_name(series: SeriesSummary) -> str:
+    return "steady runs" if series.steady else "later runs"
+
+
+def _metric(name: str, estimate: Estimate) -> tuple[str, ...]:
+    unit = TIMES_UNIT if estimate.unit == "ratio" else time_unit([estimate.point])
+    gap = "" if estimate.unit == "ratio" else " "
+    value = f"{point(estimate, unit)}{gap}{unit.symbol}"
+    return name, value, interval(estimate, unit), interval(estimate, unit, whole_range=True)
+
+
+def _steady_remark(series: SeriesSummary) -> tuple[str, ...]:
+    if series.later is None:
+        return ("The region runs once in a process: --rerun 5 would show later runs.",)
+    counts = series.steady_counts
+    if series.steady_class == "not assessed" or not counts:
+        return ("Steady state not assessed: that takes at least 20 runs after the first.",)
+    total = sum(counts.values())
+    agree = max(counts.values())
+    remark = f"Later runs: {series.steady_class} in {agree} of {total} launches"
+    if series.steady_start:
+        remark += f", from run {series.steady_start[0]}"
+    return (remark + ".",)
+
+
+def _many_regions(result: Result, summary: Summary, ordered: list[SeriesSummary]) -> Sheet:
+    first = time_unit(s.first.point for s in ordered)
+    later = time_unit(e.point for s in ordered if (e := s.steady or s.later))
+    paid = time_unit(s.overhead.point for s in ordered if s.overhead)
+    small = all(s.first.low is None for s in ordered)
+    names, name_columns, common = _names(result, ordered)
+    columns = (
+        *name_columns,
+        Column(f"run 0\n{first.symbol}", right=True),
+        Column("range" if small else "95 %\ninterval", right=True),
+        Column(f"later\n{later.symbol}", right=True),
+        Column("ratio", right=True),
+        Column(f"overhead\n{paid.symbol}", right=True),
+        Column("steady"),
+    )
+    rows = tuple(
+        (
+            *name,
+            point(s.first, first),
+            interval(s.first, first, whole_range=small),
+            point(s.steady or s.later, later),
+            point(s.ratio, TIMES_UNIT),
+            point(s.overhead, paid),
+            steady_word(s),
+        )
+        for name, s in zip(names, ordered, strict=True)
+    )
+    title = f"Regions of {common}" if common else "Regions"
+    sheet = Sheet(title, columns, rows, remarks=_whole(summary))
+    return drop_empty(sheet, DASH)
+
+
+def _names(
+    result: Result, ordered: list[SeriesSummary]
+) -> tuple[list[tuple[str, ...]], tuple[Column, ...], str]:
+    """Return row names, their columns, and the label that all rows share.
+
+    Regions that differ only in the values of the same names get a column for each name.
+    """
+    known = series_by_id(result)
+    series = [known.get(s.series) for s in ordered]
+    labels = {label_of(s) if s else "" for s in series}
+    names = {tuple(s.case) if s else () for s in series}
+    case = next(iter(names))
+    if len(labels) == 1 and len(names) == 1 and case:
+        rows = [tuple(bare(s.case[name]) for name in case) for s in series if s]
+        return rows, tuple(Column(name) for name in case), labels.pop()
+    return [("\n".join(name_of(s).split("  ")),) for s in series], (Column("region"),), ""
+
+
+def _whole(summary: Summary) -> tuple[str, ...]:
+    parts = []
+    if summary.first_result:
+        parts.append(f"time to first result {quantity(summary.first_result)}")
+    if summary.wall:
+        parts.append(f"start to exit {quantity(summary.wall)}")
+    return (" · ".join(parts).capitalize() + ".",) if parts else ()
+
+
+_PHASES = {
+    "start": "interpreter start",
+    "agent": "coldsoak's own start",
+    "import": "imports",
+    "script": "script outside of regions",
+    "region": "regions",
+    "between": "between regions",
+    "exit": "exit",
+}
+
+
+def phases_sheet(result: Result, summary: Summary) -> Sheet | None:
+    """Return the phases of the main process's life, which add up to its wall time."""
+    if not summary.phases or not summary.wall:
+        return None
+    whole = summary.wall.point
+    unit, digits = sum_scale(whole)
+    named = [(_PHASES.get(name, name), e.point) for name, e in summary.phases.items()]
+    rows = [_phase(name, seconds, whole, unit, digits) for name, seconds in named]
+    rows.append(_phase("start to exit", whole, whole, unit, digits))
+    columns = (
+        Column("phase"),
+        Column(unit.symbol, right=True),
+        Column("share", right=True),
+        Column("", graphic=True),
+    )
+    gap = whole - sum(seconds for _, seconds in named)
+    remarks = ()
+    if abs(gap) > whole / 200:
+        remarks = ("Medians: they add up in each launch, but need not here.",)
+    details = (*(_stretches(result, summary, kind) for kind in summary.phases), "")
+    return Sheet("Phases of the process", columns, tuple(rows), details, remarks, total=True)
+
+
+def _phase(name: str, seconds: float, whole: float, unit: Unit, digits: int) -> tuple[str, ...]:
+    share = seconds / whole if whole else 0.0
+    graphic = "" if name == "start to exit" else bar(share, 28)
+    return name, show(seconds / unit.scale, digits), percent(share), graphic
+
+
+def _stretches(result: Result, summary: Summary, kind: str) -> str:
+    """Name the longest stretches of a phase in a typical launch."""
+    launch = typical(timed(result, summary.arm))
+    main = main_process(launch) if launch else None
+    mine = [s for s in main.stretches if s.kind == kind and s.name] if main else []
+    if len(mine) < 2:
+        return ""
+    known = series_by_id(result)
+    totals: dict[str, int] = defaultdict(int)
+    for stretch in mine:
+        totals[spoken(known[stretch.name]) if stretch.name in known else stretch.name] += stretch.ns
+    ranked = sorted(totals.items(), key=lambda item: -item[1])
+    return joined([(name, ns) for name, ns in ranked if ns >= 0.1 * ranked[0][1]])
+
+
+def imports_sheet(result: Result, arm: str) -> Sheet | None:
+    """Return the dearest top-level packages of the main process: medians over the timed launches."""
+    costs = _import_medians(timed(result, arm))
+    if not costs:
+        return None
+    top = [cost for cost in costs if cost.self_ns >= 0.01 * costs[0].self_ns][:TOP_IMPORTS]
+    unit, digits = sum_scale(max(cost.cumulative_ns for cost in top) / 1e9)
+    scale = unit.scale * 1e9
+
+    def cell(ns: int) -> str:
+        return show(ns / scale, digits) if ns >= 0.5 * scale / 10**digits else DASH
+
+    rows = tuple(
+        (
+            cost.package,
+            f"{cost.modules:,}",
+            cell(cost.self_ns),
+            cell(cost.compile_ns),
+            cell(cost.gc_ns),
+            cell(cost.cumulative_ns),
+        )
+        for cost in top
+    )
+    columns = (
+        Column("package"),
+        Column("modules", right=True),
+        Column(f"self\n{unit.symbol}", right=True),
+        Column("of it\ncompiling", right=True),
+        Column("of it\ngc", right=True),
+        Column(f"cumulative\n{unit.symbol}", right=True),
+    )
+    rest = costs[len(top) :]
+    others = duration(sum(cost.self_ns for cost in rest) / 1e9)
+    remarks = (f"{len(rest)} more take {others} together.",) if rest else ()
+    return Sheet("Imports", columns, rows, remarks=remarks)
+
+
+def _import_medians(launches: Sequence[Launch]) -> list[ImportCost]:
+    seen: dict[str, list[ImportCost]] = defaultdict(list)
+    for launch in launches:
+        main = main_process(launch)
+        for cost in main.imports if main else ():
+            seen[cost.package].append(cost)
+    costs = [_median_cost(package, values) for package, values in seen.items()]
+    return sorted(costs, key=lambda cost: -cost.self_ns)
+
+
+def _median_cost(package: str, values: list[ImportCost]) -> ImportCost:
+    def middle(name: str) -> int:
+        return int(statistics.median(getattr(value, name) for value in values))
+
+    return ImportCost(
+        package=package,
+        modules=middle("modules"),
+        self_ns=middle("self_ns"),
+        cumulative_ns=middle("cumulative_ns"),
+        compile_ns=middle("compile_ns"),
+        gc_ns=middle("gc_ns"),
+    )
+
+
+def main_process(launch: Launch) -> Process | None:
+    """Return the first interpreter of the launch."""
+    return min(launch.processes, key=lambda process: process.start_ns, default=None)
+
+
+@dataclass(frozen=True)
+class _Life:
+    """What a line of the process table says, whoever saw it."""
+
+    argv: tuple[str, ...]
+    start_ns: int
+    end_ns: int | None
+    cpu_s: float | None = None
+    why: str = ""
+
+
+def processes_sheet(result: Result, arm: str) -> Sheet | None:
+    """Return the other processes of a typical launch, each with its own line."""
+    launch = typical(timed(result, arm))
+    lives = _others(launch) if launch else []
+    if launch is None or not lives:
+        return None
+    longest = sorted(lives, key=_length, reverse=True)[:MOST_PROCESSES]
+    unit, digits = sum_scale(max(map(_length, longest)) / 1e9 or 1e-3)
+    rows = tuple(
+        (
+            _command(life.argv),
+            show(life.start_ns / 1e9 / unit.scale, digits),
+            show(_length(life) / 1e9 / unit.scale, digits) if life.end_ns else "?",
+            DASH if life.cpu_s is None else show(life.cpu_s / unit.scale, digits),
+            life.why,
+        )
+        for life in lives
+        if life in longest
+    )
+    columns = (
+        Column("process"),
+        Column(f"starts at\n{unit.symbol}", right=True),
+        Column("takes", right=True),
+        Column("CPU", right=True),
+        Column("not looked into"),
+    )
+    more = len(lives) - len(longest)
+    remarks = (f"{more} more, all shorter.",) if more else ()
+    sheet = Sheet(f"Other processes of launch {launch.index}", columns, rows, remarks=remarks)
+    return drop_empty(drop_empty(sheet, ""), DASH)
+
+
+def _others(launch: Launch) -> list[_Life]:
+    main = main_process(launch)
+    lives = [
+        _Life(p.argv, p.start_ns, p.end_ns or p.exit_ns) for p in launch.processes if p is not main
+    ]
+    lives += [_Life(c.argv, c.start_ns, c.end_ns, c.cpu_s, c.why) for c in launch.children]
+    return sorted(lives, key=lambda life: life.start_ns)
+
+
+def _length(life: _Life) -> int:
+    return (life.end_ns or life.start_ns) - life.start_ns
+
+
+def _command(argv: tuple[str, ...]) -> str:
+    if not argv:
+        return "(gone before it could be read)"
+    text = " ".join((argv[0].rsplit("/", 1)[-1], *argv[1:])).replace("\n", " ")
+    return text if len(text) <= COMMAND else text[: COMMAND - 1] + "…"
