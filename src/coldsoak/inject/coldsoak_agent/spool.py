@@ -1,0 +1,154 @@
+"""The append-only file in which one process says what happened.
+
+Nothing here raises into the program: a disk that is full, a folder that is gone or a descriptor
+that the program closed end the recording, or move it to a new descriptor, in silence.
+"""
+
+import os
+from _thread import RLock, get_ident
+from time import monotonic_ns
+
+__all__ = ["Spool"]
+
+_HIGH_FD = 200
+"""Descriptors from here on are out of the way of programs that count on low numbers."""
+_FULL = 20_000
+"""Records kept in memory before they are written even without a flush point."""
+_WORTH_BOOKING = 256
+"""A flush of so many records is time that the report must know of."""
+
+
+def _text(value):
+    """Return ``value`` as a JSON string."""
+    if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
+        return f'"{value}"'
+    out = []
+    for char in value:
+        code = ord(char)
+        if char in '"\\':
+            out.append("\\" + char)
+        elif code < 0x20 or 0xD800 <= code < 0xE000:
+            out.append("\\u%04x" % (code if code < 0x20 else 0xFFFD))
+        else:
+            out.append(char)
+    return f'"{"".join(out)}"'
+
+
+def encode(value):
+    """Return ``value`` as JSON; a number that JSON lacks becomes 0, an unknown object its repr."""
+    kind = type(value)
+    if kind is str:
+        return _text(value)
+    if kind is int:
+        return repr(value)
+    if kind is float:
+        return repr(value) if value - value == 0.0 else "0.0"
+    if kind is tuple or kind is list:
+        return "[" + ",".join([encode(item) for item in value]) + "]"
+    if kind is dict:
+        pairs = [_text(str(key)) + ":" + encode(item) for key, item in value.items()]
+        return "{" + ",".join(pairs) + "}"
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return encode(float(value) if isinstance(value, float) else int(value))
+    return _text(value if isinstance(value, str) else repr(value))
+
+
+def raise_fd(fd):
+    """Move ``fd`` to a number that programs do not use and return the new one."""
+    for high in range(_HIGH_FD, _HIGH_FD + 64):
+        try:
+            os.fstat(high)
+        except OSError:
+            try:
+                os.dup2(fd, high, inheritable=False)
+            except OSError:
+                break
+            os.close(fd)
+            return high
+    return fd
+
+
+class Spool:
+    """Records of this process, buffered until a flush point."""
+
+    def __init__(self, folder, on_cost=None):
+        """Take the launch's folder.
+
+        ``on_cost`` is called with (start_ns, end_ns) of a flush that took noticeable time.
+        """
+        self.folder = folder
+        self._on_cost = on_cost
+        self._fd = -1
+
+    def begin(self, begin_ns):
+        """Name a new file after the process and its first instant; the first flush opens it.
+
+        In a forked child this drops what the parent had buffered, which the parent will write.
+        """
+        self.stem = "%s/%d-%d" % (self.folder, os.getpid(), begin_ns)
+        self.path = self.stem + ".jsonl"
+        self.dead = False
+        if self._fd >= 0 and self._ours():
+            os.close(self._fd)
+        self._fd = -1
+        self._identity = None
+        self._buffer = []
+        self._lock = RLock()
+        self._owner = 0
+
+    def emit(self, *record):
+        """Keep a record, the tag first, until the next flush point."""
+        buffer = self._buffer
+        buffer.append(record)
+        if len(buffer) > _FULL:
+            self.flush()
+
+    def urgent(self, *record):
+        """Write a record, and all that came before it, at once."""
+        self._buffer.append(record)
+        self.flush()
+
+    def flush(self):
+        """Write what is buffered; a flush that a signal starts inside another one does nothing."""
+        if self._owner == get_ident() or not self._buffer:
+            return
+        with self._lock:
+            self._owner = get_ident()
+            try:
+                start = monotonic_ns()
+                buffer = self._buffer
+                records = buffer[:]
+                del buffer[: len(records)]
+                if not self.dead:
+                    lines = [encode(record) for record in records]
+                    self._write(("\n".join(lines) + "\n").encode("utf-8", "replace"))
+            except Exception:
+                self.dead = True
+            finally:
+                self._owner = 0
+        if len(records) >= _WORTH_BOOKING and self._on_cost is not None:
+            self._on_cost(start, monotonic_ns())
+
+    def _open(self):
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        self._fd = raise_fd(os.open(self.path, flags, 0o644))
+        status = os.fstat(self._fd)
+        self._identity = status.st_dev, status.st_ino
+
+    def _ours(self):
+        """Tell whether the descriptor is still open on our file; programs close foreign ones."""
+        try:
+            status = os.fstat(self._fd)
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._identity
+
+    def _write(self, data):
+        if self._fd < 0 or not self._ours():
+            self._open()
+        while data:
+            data = data[os.write(self._fd, data) :]

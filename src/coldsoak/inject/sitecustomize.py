@@ -1,0 +1,50 @@
+"""Starts coldsoak's agent in a measured interpreter, then runs the sitecustomize that this one hides.
+
+``site`` imports this file because its folder is in front of ``PYTHONPATH``. Without
+``COLDSOAK_SPOOL`` it only hands over. The program ends up with the ``sys.path`` and the
+``sys.modules`` that it would have had.
+"""
+
+from time import monotonic_ns
+
+_begin_ns = monotonic_ns()
+
+import sys  # noqa: E402
+from posix import environ as _environ  # noqa: E402
+
+
+def _start(folder, begin_ns):
+    """Import and start the agent; whatever goes wrong, the program runs."""
+    kept = sys.dont_write_bytecode, sys.pycache_prefix
+    sys.dont_write_bytecode, sys.pycache_prefix = False, None
+    sys.path.insert(0, folder)
+    try:
+        from coldsoak_agent import core
+
+        core.start(begin_ns)
+    except Exception as error:
+        sys.stderr.write(f"coldsoak: this process is not measured: {error!r}\n")
+    finally:
+        sys.path.remove(folder)
+        sys.dont_write_bytecode, sys.pycache_prefix = kept
+
+
+def _hand_over(folder):
+    """Execute the next sitecustomize of ``sys.path``, or tell ``site`` that there is none."""
+    from _frozen_importlib import module_from_spec
+    from _frozen_importlib_external import PathFinder
+
+    while folder in sys.path:
+        sys.path.remove(folder)
+    spec = PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is None or spec.loader is None:
+        raise ImportError("No module named 'sitecustomize'", name="sitecustomize")
+    module = module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+_folder = __file__.rpartition("/")[0]
+if b"COLDSOAK_SPOOL" in _environ and "coldsoak_agent.core" not in sys.modules:
+    _start(_folder, _begin_ns)
+_hand_over(_folder)
