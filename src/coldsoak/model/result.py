@@ -8,6 +8,7 @@ from coldsoak.model.base import Frozen
 from coldsoak.model.estimate import Estimate, Ratio
 from coldsoak.model.finding import Finding
 from coldsoak.model.ledger import Ledger
+from coldsoak.model.recipe import Trial
 
 __all__ = [
     "FORMAT",
@@ -372,4 +373,6 @@ class Result(Frozen, kw_only=True):
     ledgers: tuple[Ledger, ...] = ()
     findings: tuple[Finding, ...] = ()
     comparisons: dict[str, Ratio] = {}
+    """Of a fix: each arm against the baseline, by arm name."""
+    trials: tuple[Trial, ...] = ()
     notes: tuple[Note, ...] = ()

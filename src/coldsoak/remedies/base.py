@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from coldsoak.model.causes import Cause
-from coldsoak.model.recipe import Numerics, Preheat, RemedyKind
-from coldsoak.model.result import Launch, Result
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from coldsoak.model.causes import Cause
+    from coldsoak.model.recipe import Numerics, Preheat, RemedyKind
+    from coldsoak.model.result import Launch, Result
 
 __all__ = ["Change", "Context", "Remedy", "Verified"]
 
@@ -30,6 +32,8 @@ class Context:
     """A folder of this recipe's own, for caches and records that outlive the launch."""
     imported: frozenset[str] = frozenset()
     """Top-level packages that the command imports."""
+    info: Mapping[str, str] = field(default_factory=dict)
+    """Facts of the traced launches (``Trace.info``): CUDA variables at cuInit, library paths, forks."""
     gpu: bool = False
     """The command ran something on a GPU."""
 
