@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,7 +22,6 @@ from coldsoak.model.trace import TRACE_FORMAT, Trace, TraceProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 __all__ = ["build", "load_trace", "save"]
 
@@ -187,7 +187,8 @@ class _Builder:
 
     def _import(self, pid: int, record: spool.Imported, *, with_compile: bool) -> None:
         track = self.columns.track(pid, record.thread)
-        self.columns.span(track, "import", record.name, record.start_ns, record.end_ns, record.file)
+        times = record.start_ns, record.end_ns
+        self.columns.span(track, "import", record.name, times, detail=record.file)
         if with_compile and record.compile_ns:
             end = min(record.start_ns + record.compile_ns, record.end_ns)
             self.columns.span(track, "import.compile", record.name, (record.start_ns, end))
