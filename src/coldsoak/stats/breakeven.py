@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import median as middle
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from coldsoak.model.base import Frozen
 from coldsoak.stats import estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["BreakEven", "between"]
 

@@ -7,12 +7,14 @@ importing it takes longer than most commands run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from itertools import pairwise
 from statistics import median as middle
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from coldsoak.model.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "METHOD",

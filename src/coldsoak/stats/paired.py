@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from statistics import median as middle
+from typing import TYPE_CHECKING
 
 from coldsoak.model.estimate import Estimate, Ratio, Verdict
 from coldsoak.stats import estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "compare",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from statistics import median as middle
+from typing import TYPE_CHECKING
 
 from coldsoak.model.base import Frozen
-from coldsoak.model.estimate import Estimate
 from coldsoak.stats import estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coldsoak.model.estimate import Estimate
 
 __all__ = ["Scaling", "fit"]
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import median as middle
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from coldsoak.model.estimate import Estimate, SteadyState
 from coldsoak.model.result import Execution, Launch, SeriesSummary
 from coldsoak.stats import estimate, steady
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coldsoak.model.estimate import Estimate, SteadyState
 
 __all__ = ["Cold", "cold", "executions_of", "runs_of", "summarise_series"]
 

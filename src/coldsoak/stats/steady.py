@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from statistics import median as middle
+from typing import TYPE_CHECKING
 
 from coldsoak.model.estimate import SteadyClass, SteadyState
 from coldsoak.stats import estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["AGREEMENT", "MINIMUM_RUNS", "common", "detect"]
 

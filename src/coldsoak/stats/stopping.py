@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from coldsoak.model.base import Frozen
 from coldsoak.stats import estimate, paired
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "ARM_LOOKS",

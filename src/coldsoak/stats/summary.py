@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
 from statistics import median as middle
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from coldsoak.model.estimate import Estimate
 from coldsoak.model.result import Launch, Note, Result, SeriesSummary, Summary
 from coldsoak.stats import estimate, stopping
 from coldsoak.stats.series import executions_of, summarise_series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from coldsoak.model.estimate import Estimate
 
 __all__ = ["FAILURES", "StoppedBy", "order_effect", "summarise", "trend", "usable"]
 
