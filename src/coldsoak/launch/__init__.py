@@ -1,1 +1,1 @@
-"""TODO"""
+"""A plan becomes processes: schedule, executor, cold states, end conditions, the saved result."""

@@ -1,0 +1,95 @@
+"""Launches that went wrong: what to call them, when to replace them, when to give up."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from coldsoak.errors import CommandFailed
+from coldsoak.model.result import Arm, Launch, Note
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["REPLACED_SHARE", "Replacements", "accept", "command_failed", "describe"]
+
+REPLACED_SHARE = 0.2
+"""Share of the launches that may be replaced (statistics, section 5.9)."""
+_ALWAYS_GRANTED = 2
+"""So many may be replaced whatever their share: the first round alone is five launches or fewer."""
+_TAIL_LINES = 8
+_BUSY = "other programs used"
+
+
+def describe(launch: Launch) -> str:
+    """Say in a few words what was wrong with a launch."""
+    return launch.invalid or launch.status
+
+
+def accept(launch: Launch) -> Launch:
+    """Return a launch with a non-zero exit status as a valid one (``--ignore-failure``)."""
+    if launch.status != "failed" or not launch.exit_code:
+        return launch
+    note = Note(code="failure_ignored", text=f"exit status {launch.exit_code} was ignored")
+    return msgspec.structs.replace(launch, status="ok", invalid="", notes=(*launch.notes, note))
+
+
+def command_failed(arm: Arm, launch: Launch, folder: Path) -> CommandFailed:
+    """Return the error for a command that fails in its very first launch."""
+    lines = [line for line in launch.tail if line.strip()][-_TAIL_LINES:]
+    said = "\n".join(lines) if lines else "it printed nothing"
+    if isinstance(told := launch.data.get("error"), dict):
+        said = " ".join(str(told[key]) for key in ("what", "why") if told.get(key)) or said
+    return CommandFailed(
+        f"{shlex.join(arm.argv)} failed in launch {launch.index}: {describe(launch)}.",
+        why=said,
+        do=_advice(launch, folder),
+    )
+
+
+def _advice(launch: Launch, folder: Path) -> str:
+    if launch.status == "timeout":
+        return (
+            "give it longer with --timeout SECONDS, or say when a program that does not end is "
+            "ready: --until region:NAME, port:P, http:URL or log:REGEX"
+        )
+    if launch.status == "failed" and launch.exit_code:
+        return f"the whole output is in {folder / launch.log}; --ignore-failure measures it anyway"
+    return f"the whole output is in {folder / launch.log}"
+
+
+class Replacements:
+    """Counts the launches that were replaced; at most 20 % of a session are.
+
+    A machine on which others are busy all the time would use the allowance up and leave nothing:
+    from then on launches that only share the CPU are kept, with a note.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._busy_kept = False
+
+    def tolerate(self, launch: Launch) -> Launch:
+        """Return the launch as valid if it is only a busy machine that the allowance ran out on."""
+        if not self._busy_kept or launch.status != "ok" or not self._only_busy(launch):
+            return launch
+        note = Note(code="machine_busy", text=f"kept although {launch.invalid}")
+        return msgspec.structs.replace(launch, invalid="", notes=(*launch.notes, note))
+
+    def grant(self, launch: Launch, *, valid: int) -> bool:
+        """Tell whether an invalid launch may be replaced when ``valid`` ones were had."""
+        self.count += 1
+        allowed = max(_ALWAYS_GRANTED, math.ceil(REPLACED_SHARE * valid))
+        if self.count <= allowed:
+            return True
+        if launch.status == "ok" and self._only_busy(launch):
+            self._busy_kept = True
+            return True
+        return False
+
+    @staticmethod
+    def _only_busy(launch: Launch) -> bool:
+        return launch.invalid.startswith(_BUSY)

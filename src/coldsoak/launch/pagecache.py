@@ -1,0 +1,209 @@
+"""Files out of the page cache, with proof.
+
+``posix_fadvise(DONTNEED)`` asks the kernel to drop a file's clean pages; it may refuse without a
+word (pages that another process has mapped, tmpfs, locked memory). ``mincore(2)`` tells what is
+still there, so nothing is claimed that was not seen.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coldsoak.errors import UsageError
+from coldsoak.launch import proc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["RESIDENT_LIMIT", "Eviction", "evict", "resident_bytes"]
+
+RESIDENT_LIMIT = 0.05
+"""Share of the files' bytes that may stay resident before the launch is refused."""
+
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Eviction:
+    """What was in memory before and after, in bytes."""
+
+    files: int
+    total: int
+    before: int
+    after: int
+    stuck: tuple[tuple[str, int], ...] = ()
+    """The files with most bytes left, largest first."""
+
+    @property
+    def share(self) -> float:
+        """Resident share of all bytes after the eviction."""
+        return self.after / self.total if self.total else 0.0
+
+    def text(self) -> str:
+        """Describe the proof in one sentence."""
+        mib = 1 << 20
+        return (
+            f"{self.files} files, {self.total / mib:.0f} MiB: {self.before / mib:.1f} MiB were in "
+            f"memory before the eviction and {self.after / mib:.1f} MiB after it (mincore)"
+        )
+
+
+def resident_bytes(file: str) -> tuple[int, int]:
+    """Return (bytes in memory, size) of a file, by mincore(2); (0, 0) when it cannot be read."""
+    with _opened(file) as descriptor:
+        return _resident(descriptor) if descriptor is not None else (0, 0)
+
+
+def evict(files: Iterable[str]) -> Eviction:
+    """Drop ``files`` from the page cache and prove it.
+
+    Raises:
+        UsageError: More than :data:`RESIDENT_LIMIT` of the bytes stayed in memory; names the
+            files and what is known to hold them.
+
+    """
+    names = _regular(files)
+    before, total = _sum(resident_bytes(name) for name in names)
+    left = names
+    for attempt in range(_ATTEMPTS):
+        for name in left:
+            _drop(name, flush=attempt > 0)
+        sizes = {name: resident_bytes(name)[0] for name in left}
+        left = [name for name, size in sizes.items() if size]
+        if not left:
+            break
+    stuck = sorted(((name, sizes[name]) for name in left), key=lambda pair: -pair[1])
+    result = Eviction(
+        files=len(names),
+        total=total,
+        before=before,
+        after=sum(size for _, size in stuck),
+        stuck=tuple(stuck[:8]),
+    )
+    if result.share > RESIDENT_LIMIT:
+        raise _refusal(result)
+    return result
+
+
+def _regular(files: Iterable[str]) -> list[str]:
+    """One name for each file: links and copies by another name are the same pages."""
+    seen: dict[tuple[int, int], str] = {}
+    for name in files:
+        try:
+            state = os.stat(name)  # noqa: PTH116 - tens of thousands of files
+        except OSError:
+            continue
+        if state.st_size and os.path.isfile(name):  # noqa: PTH113
+            seen.setdefault((state.st_dev, state.st_ino), name)
+    return list(seen.values())
+
+
+def _sum(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    resident = total = 0
+    for one, size in pairs:
+        resident += one
+        total += size
+    return resident, total
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[int | None]:
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _drop(file: str, *, flush: bool) -> None:
+    with _opened(file) as descriptor:
+        if descriptor is None:
+            return
+        if flush:
+            os.fsync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _resident(descriptor: int) -> tuple[int, int]:
+    size = os.fstat(descriptor).st_size
+    if not size:
+        return 0, 0
+    libc = _libc()
+    address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+    if address in {None, ctypes.c_void_p(-1).value}:
+        return 0, 0
+    pages = -(-size // mmap.PAGESIZE)
+    vector = ctypes.create_string_buffer(pages)
+    try:
+        if libc.mincore(address, size, vector) != 0:
+            return 0, 0
+    finally:
+        libc.munmap(address, size)
+    present = pages - vector.raw.translate(_LOW_BIT).count(0)
+    return min(present * mmap.PAGESIZE, size), size
+
+
+_LOW_BIT = bytes(value & 1 for value in range(256))
+
+
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None, use_errno=True)
+    size, pointer = ctypes.c_size_t, ctypes.c_void_p
+    libc.mmap.restype = pointer
+    libc.mmap.argtypes = [pointer, size, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    libc.munmap.argtypes = [pointer, size]
+    libc.mincore.argtypes = [pointer, size, ctypes.c_char_p]
+    return libc
+
+
+def _refusal(result: Eviction) -> UsageError:
+    held = _holders({name for name, _ in result.stuck})
+    lines = [
+        f"{name} ({size / (1 << 20):.1f} MiB, {held.get(name) or _reason(name)})"
+        for name, size in result.stuck[:3]
+    ]
+    return UsageError(
+        f"The disk-cold state cannot be made: {result.share:.0%} of the environment's files "
+        f"stay in memory (limit {RESIDENT_LIMIT:.0%}).",
+        why="; ".join(lines),
+        do="end the programs that use these files, install coldsoak in an environment of its own "
+        "(pipx install coldsoak), or use --cold cache",
+    )
+
+
+def _holders(files: set[str]) -> dict[str, str]:
+    real = {os.path.realpath(name): name for name in files}
+    held: dict[str, str] = {}
+    for pid in proc.pids():
+        for name in proc.mapped_files(pid) & real.keys():
+            who = "coldsoak itself" if pid == os.getpid() else f"process {pid}"
+            held.setdefault(real[name], f"mapped by {who}")
+    return held
+
+
+def _reason(file: str) -> str:
+    kind = _file_system(file)
+    if kind in {"tmpfs", "ramfs", "hugetlbfs"}:
+        return f"on {kind}, which lives in memory"
+    return f"on {kind}; locked, dirty or in use" if kind else "locked, dirty or in use"
+
+
+def _file_system(file: str, mounts: Callable[[], str] | None = None) -> str:
+    table = (mounts or (lambda: Path("/proc/self/mounts").read_text(encoding="utf-8")))()
+    best, kind = "", ""
+    for line in table.splitlines():
+        fields = line.split()
+        place = fields[1].rstrip("/") + "/"
+        if file.startswith(place) and len(place) > len(best):
+            best, kind = place, fields[2]
+    return kind
