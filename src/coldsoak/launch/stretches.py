@@ -65,7 +65,8 @@ def partition(
 ) -> tuple[Stretch, ...]:
     """Divide [start, end] of a process by what its main thread was at; the parts add up.
 
-    An instant belongs to the outermost region, else to the outermost import, else to the script.
+    An instant belongs to the outermost region, else to the agent's own work, else to the outermost
+    import, else to the script.
     A region's stretch has the id of its series for a name, an import's the top-level package.
     Pieces of one kind and name are added up, in the order of their first appearance.
     """
@@ -77,14 +78,17 @@ def partition(
         [_Piece(one.start_ns + t0_ns, one.end_ns + t0_ns, "region", of.id) for one, of in own],
         bounds,
     )
-    loaded = _disjoint(
-        [
-            _Piece(one.start_ns, one.end_ns, "import", _package(one.name))
-            for one in file.imports
-            if one.thread == main
-        ],
-        bounds,
-    )
+    costs = [
+        _Piece(one.start_ns, one.end_ns, "agent", one.what)
+        for one in file.costs
+        if one.thread == main
+    ]
+    imports = [
+        _Piece(one.start_ns, one.end_ns, "import", _package(one.name))
+        for one in file.imports
+        if one.thread == main
+    ]
+    loaded = _overlay(_disjoint(imports, bounds), _disjoint(costs, bounds))
     script = _name_gaps(frame, timed, {series.id: series for _, series in own})
     sums: dict[tuple[Kind, str], int] = defaultdict(int)
     for piece in _overlay(script, _overlay(loaded, timed)):
@@ -176,8 +180,8 @@ def _frame(file: File, life: Life) -> list[_Piece]:
     exited = phase(file, "exit", last=True) or life.end_ns
     returned = phase(file, "main_end", last=True) or exited
     names: tuple[tuple[Kind, str], ...] = (
-        ("start", "interpreter"),
-        ("agent", ""),
+        ("start", "fork" if file.process.how == "fork" else "interpreter"),
+        ("agent", "start"),
         ("start", "site and main module"),
         ("script", ""),
         ("exit", "atexit"),

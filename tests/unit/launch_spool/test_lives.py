@@ -27,7 +27,7 @@ def test_a_script_without_regions(write, read):
     (process,) = read().processes
     assert stretches(process) == {
         ("start", "interpreter"): 20,
-        ("agent", ""): 4,
+        ("agent", "start"): 4,
         ("start", "site and main module"): 6,
         ("script", ""): 870,
         ("exit", "atexit"): 50,
@@ -48,7 +48,7 @@ def test_regions_imports_and_what_lies_between(write, read):
     region = contents.series[0].id
     assert stretches(process) == {
         ("start", "interpreter"): 20,
-        ("agent", ""): 4,
+        ("agent", "start"): 4,
         ("start", "site and main module"): 6,
         ("between", "before script.py:8"): 105,
         ("import", "numpy"): 65,
@@ -60,6 +60,22 @@ def test_regions_imports_and_what_lies_between(write, read):
     }
     assert adds_up(process)
     assert {cost.package for cost in process.imports} == {"numpy", "lazy"}
+
+
+def test_the_agents_own_work_outside_regions_is_its_own_stretch(write, read):
+    writer = write().phases(**PHASES).site(0, 8).site(1, 11).timed(200, 300, reading=0)
+    for first, last in ((25, 29), (45, 50), (210, 220)):
+        moments = (1_000_000_000_000 + ms * MS for ms in (first, last))
+        writer.add(spool.Cost("rewrite", 10, *moments))
+    writer.imported("mine", 40, 60)
+    (process,) = read().processes
+    found = stretches(process)
+    assert found["agent", "rewrite"] == 9
+    assert found["import", "mine"] == 15
+    assert found["start", "site and main module"] == 2
+    assert sum(one.ns for one in process.stretches if one.kind == "region") == 100 * MS
+    assert process.measurement_ns == (4 + 4 + 5 + 10) * MS
+    assert adds_up(process)
 
 
 def test_nested_and_foreign_regions_count_once(write, read):
