@@ -69,8 +69,10 @@ class Fingerprint(Frozen, kw_only=True):
     driver: str = ""
     gpus: tuple[str, ...] = ()
     """Names of the cards, in order."""
+    site: str = ""
+    """The site-packages folder of the command's interpreter."""
     packages: dict[str, str] = {}
-    """Versions of the packages that the remedies depend on."""
+    """Versions of the packages that the remedies depend on, by distribution name."""
 
 
 class Ingredient(Frozen, kw_only=True):
