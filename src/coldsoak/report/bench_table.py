@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from coldsoak.model.result import Case, Result, SeriesSummary, Summary
+from coldsoak import workloads
+from coldsoak.errors import UsageError
 from coldsoak.report.numbers import DASH, point, quantity, rate, time_unit
 from coldsoak.report.select import arm_of, lead, timed
 from coldsoak.report.sheet import Column, Sheet, lift_constants
 from coldsoak.report.tables import steady_word
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from coldsoak.model.result import Case, Result, SeriesSummary, Summary
+
 __all__ = ["bench_sheets", "checksum_state"]
 
 TOLERANCE = 1e-3
-"""Relative difference of checksums up to which float32 results count as equal."""
+"""Relative difference of checksums that counts as equal where the workload does not say."""
 
 _LIFTED = {
     "framework": "{}",
@@ -109,29 +115,38 @@ def _spreads(found: Iterable[tuple[Case, Summary, SeriesSummary | None]]) -> tup
 
 def checksum_state(result: Result, pairs: list[tuple[Case, Summary]]) -> dict[str, str]:
     """Return by arm whether its checksum agrees with most other arms of the same shape."""
-    groups: dict[tuple[tuple[str, int], ...], dict[str, float]] = defaultdict(dict)
+    groups: dict[tuple[object, ...], dict[str, dict[str, float]]] = defaultdict(dict)
     for case, summary in pairs:
         value = _checksum(result, summary.arm)
-        if value is not None:
-            groups[tuple(sorted(case.shape.items()))][summary.arm] = value
-    states: dict[str, str] = {}
-    for values in groups.values():
-        for arm, value in values.items():
-            others = [other for name, other in values.items() if name != arm]
-            states[arm] = _agreement(value, others)
-    return states
+        if value:
+            groups[(case.dtype, *sorted(case.shape.items()))][summary.arm] = value
+    workload = pairs[0][0].workload if pairs else ""
+    return {
+        arm: _agreement(value, [other for name, other in values.items() if name != arm], tolerance)
+        for key, values in groups.items()
+        for tolerance in [_tolerance(workload, str(key[0]))]
+        for arm, value in values.items()
+    }
 
 
-def _agreement(value: float, others: list[float]) -> str:
+def _tolerance(workload: str, dtype: str) -> float:
+    try:
+        return workloads.get(workload).tolerance.get(dtype, TOLERANCE)
+    except UsageError:  # a plug-in that is not installed where the report is read
+        return TOLERANCE
+
+
+def _agreement(value: dict[str, float], others: list[dict[str, float]], tolerance: float) -> str:
     if not others:
         return "alone"
-    near = sum(abs(value - other) <= TOLERANCE * max(abs(value), abs(other)) for other in others)
+    near = sum(not workloads.agree(value, other, tolerance) for other in others)
     return "agrees" if 2 * near >= len(others) else "DIFFERS"
 
 
-def _checksum(result: Result, arm: str) -> float | None:
+def _checksum(result: Result, arm: str) -> dict[str, float]:
+    """Return the scalars that the worker of ``arm`` reported, empty when it reported none."""
     for launch in timed(result, arm):
-        value = launch.data.get("checksum")
-        if isinstance(value, (int, float)):
-            return float(value)
-    return None
+        found = launch.data.get("checksum")
+        if isinstance(found, dict):
+            return {str(key): float(value) for key, value in found.items()}
+    return {}

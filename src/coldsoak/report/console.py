@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from coldsoak.model.finding import Finding
-from coldsoak.model.result import Result, Summary
 from coldsoak.report.bench_table import bench_sheets
 from coldsoak.report.ledger_table import breakdowns, ledger_sheet
 from coldsoak.report.remarks import counts_line, failures, next_step, notes, sources_line
 from coldsoak.report.sentence import headline
-from coldsoak.report.sheet import Column, Sheet
 from coldsoak.report.tables import imports_sheet, phases_sheet, processes_sheet, regions_sheet
 
-__all__ = ["print_sheet", "render"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console, RenderableType
+
+    from coldsoak.model.finding import Finding
+    from coldsoak.model.result import Result, Summary
+    from coldsoak.report.sheet import Column, Sheet
+
+__all__ = ["caption", "print_sheet", "render", "sheets"]
 
 INDENT = 2
 
@@ -25,7 +30,7 @@ INDENT = 2
 def render(result: Result, console: Console) -> None:
     """Print the whole answer: a sentence, tables, remarks, and the next command to type."""
     _print(Text(headline(result), style="bold"), console)
-    _print(Text(_caption(result), style="dim"), console)
+    _print(Text(caption(result), style="dim"), console)
     for finding in result.findings:
         _print_finding(finding, console)
     for sheet in sheets(result):
@@ -57,7 +62,8 @@ def _run_sheets(result: Result, summary: Summary) -> Iterator[Sheet]:
     yield from (sheet for sheet in candidates if sheet is not None)
 
 
-def _caption(result: Result) -> str:
+def caption(result: Result) -> str:
+    """Return what was measured, where, and how cold."""
     machine = result.machine
     gpus = [device.name for device in machine.devices if device.kind == "gpu"]
     place = ", ".join(filter(None, (machine.cpu, *dict.fromkeys(gpus))))
@@ -112,7 +118,9 @@ def _table(sheet: Sheet, console: Console) -> Table:
         )
     for number, row in enumerate(sheet.rows, start=1):
         style = "bold" if sheet.total and number == len(sheet.rows) else ""
-        cells = [_cell(text, column, console) for text, column in zip(row, sheet.columns, strict=True)]
+        cells = [
+            _cell(text, column, console) for text, column in zip(row, sheet.columns, strict=True)
+        ]
         table.add_row(*cells, style=style)
     return table
 

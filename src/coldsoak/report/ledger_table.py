@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from coldsoak.model.causes import Cause
 from coldsoak.model.ledger import Evidence, Item, Ledger
-from coldsoak.model.result import Result, Summary
 from coldsoak.report.numbers import DASH, byte_size, duration, percent, show, sum_scale
 from coldsoak.report.select import lead, name_of, series_by_id
 from coldsoak.report.sheet import Column, Sheet, bar, joined
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from coldsoak.model.result import Result, Summary
 
 __all__ = ["Breakdown", "Part", "breakdown", "breakdowns", "evidence_line", "ledger_sheet"]
 
@@ -35,7 +39,7 @@ class Part:
     share: float
     low: float | None = None
     high: float | None = None
-    evidence: Evidence = Evidence()
+    evidence: Evidence = field(default_factory=Evidence)
 
 
 @dataclass(frozen=True)
@@ -178,7 +182,12 @@ def ledger_sheet(result: Result, table: Breakdown) -> Sheet:
     )
     details = (*(evidence_line(part.evidence) for part in parts), "")
     return Sheet(
-        _title(result, table), columns, tuple(rows), details=details, remarks=_looking(table), total=True
+        _title(result, table),
+        columns,
+        tuple(rows),
+        details=details,
+        remarks=_looking(table),
+        total=True,
     )
 
 

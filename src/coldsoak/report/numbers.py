@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from coldsoak.model.estimate import Estimate
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from coldsoak.model.estimate import Estimate
 
 __all__ = [
     "DASH",
@@ -98,8 +101,10 @@ def decimals(value: float, uncertainty: float) -> int:
 def show(value: float, digits: int) -> str:
     """Return ``value`` with ``digits`` after the point and commas from 10,000 up."""
     rounded = round(value, digits)
-    text = f"{rounded:,.{max(digits, 0)}f}" if abs(rounded) >= 10_000 else (
-        f"{rounded:.{max(digits, 0)}f}"
+    text = (
+        f"{rounded:,.{max(digits, 0)}f}"
+        if abs(rounded) >= 10_000
+        else (f"{rounded:.{max(digits, 0)}f}")
     )
     return text.replace("-", "−")
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from coldsoak.model.causes import Cause
-from coldsoak.model.result import Launch, Note, Result, Summary
 from coldsoak.report.ledger_table import STEADY, breakdowns
 from coldsoak.report.select import failed, lead
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from coldsoak.model.result import Launch, Note, Result, Summary
 
 __all__ = ["counts_line", "failures", "next_step", "notes", "plural", "sources_line"]
 
@@ -69,7 +73,8 @@ def failures(result: Result) -> list[tuple[str, tuple[str, ...]]]:
         groups.setdefault(_how(result, launch), []).append(launch)
     return [
         (
-            f"{_which(launches)} {how}" + (f"; output in {launches[0].log}" * bool(launches[0].log)),
+            f"{_which(launches)} {how}"
+            + (f"; output in {launches[0].log}" * bool(launches[0].log)),
             launches[0].tail[-6:],
         )
         for how, launches in groups.items()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from coldsoak.model.result import Arm, Launch, Result, Series, SeriesSummary, Summary
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from coldsoak.model.result import Arm, Launch, Result, Series, SeriesSummary, Summary
 
 __all__ = [
     "arm_of",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from coldsoak.model.estimate import Estimate
-from coldsoak.model.result import Result, SeriesSummary, Summary
+from typing import TYPE_CHECKING
+
 from coldsoak.report.numbers import duration, quantity
 from coldsoak.report.select import arm_of, failed, lead, series_by_id, spoken
+
+if TYPE_CHECKING:
+    from coldsoak.model.estimate import Estimate
+    from coldsoak.model.result import Result, SeriesSummary, Summary
 
 __all__ = ["headline"]
 
@@ -71,8 +75,8 @@ def _is_slow(series: SeriesSummary) -> bool:
 
 
 def _paid(series: SeriesSummary, later: Estimate) -> str:
-    seconds = quantity(series.overhead) if series.overhead else duration(
-        series.first.point - later.point
+    seconds = (
+        quantity(series.overhead) if series.overhead else duration(series.first.point - later.point)
     )
     return f"{seconds} are paid once per process"
 
@@ -120,4 +124,3 @@ def _arm_name(result: Result, name: str) -> str:
 
 def _plural(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
-

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from coldsoak.report.numbers import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["Column", "Sheet", "bar", "drop_empty", "joined", "lift_constants"]
 

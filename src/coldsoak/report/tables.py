@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from coldsoak.model.estimate import Estimate
 from coldsoak.model.result import ImportCost, Launch, Process, Result, SeriesSummary, Summary
 from coldsoak.report.numbers import (
     DASH,
@@ -33,6 +32,11 @@ from coldsoak.report.select import (
     typical,
 )
 from coldsoak.report.sheet import Column, Sheet, bar, drop_empty, joined
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coldsoak.model.estimate import Estimate
 
 __all__ = ["imports_sheet", "phases_sheet", "processes_sheet", "regions_sheet", "steady_word"]
 
@@ -203,9 +207,8 @@ def phases_sheet(result: Result, summary: Summary) -> Sheet | None:
         Column("", graphic=True),
     )
     gap = whole - sum(seconds for _, seconds in named)
-    remarks = ()
-    if abs(gap) > whole / 200:
-        remarks = ("Medians: they add up in each launch, but need not here.",)
+    adds_up = abs(gap) <= whole / 200
+    remarks = () if adds_up else ("Medians: they add up in each launch, but need not here.",)
     details = (*(_stretches(result, summary, kind) for kind in summary.phases), "")
     return Sheet("Phases of the process", columns, tuple(rows), details, remarks, total=True)
 

@@ -108,7 +108,7 @@ def _execution(name, run, at, length):
 
 
 def _imports(total):
-    def cost(package, modules, own, whole, compiled, gc):
+    def cost(package, modules, own, whole, compiled, gc):  # noqa: PLR0917 (a table's row)
         return ImportCost(
             package=package,
             modules=modules,
@@ -166,9 +166,17 @@ def traced_ledger(launch, scale=1.0, **fields):
 
     kernel = Item(label="ampere_sgemm_128x64_nn_with_a_name_longer_than_a_line", ns=38 * MS)
     lines = (
-        line(Cause.LAZY_KERNEL_LOAD, 212, count=12, items=(kernel, Item(label="memset", ns=9 * MS))),
+        line(
+            Cause.LAZY_KERNEL_LOAD, 212, count=12, items=(kernel, Item(label="memset", ns=9 * MS))
+        ),
         line(Cause.LIBRARY_HANDLE, 131, count=118, sampled=True, sources=("samples",)),
-        line(Cause.MODULE_LOAD, 64, count=5, bytes=48 << 20, items=(Item(label="libcublas", ns=51 * MS),)),
+        line(
+            Cause.MODULE_LOAD,
+            64,
+            count=5,
+            bytes=48 << 20,
+            items=(Item(label="libcublas", ns=51 * MS),),
+        ),
         line(Cause.HOST_TO_DEVICE, 2.8, count=1, bytes=4 << 20),
         line(Cause.KERNEL_LAUNCH, 1.6, 0.4, count=10),
         line(Cause.DEVICE_COMPUTE, 1.1, 0.6, count=10),
@@ -281,9 +289,7 @@ def asynchronous():
     launches = [make.launch(i, runs) for i in range(9)]
     for index in (9, 10, 11):
         synced = make.launch(index, runs, kind="synced")
-        done = tuple(
-            replace(e, ready_ns=e.end_ns + round(0.42 * MS)) for e in synced.executions
-        )
+        done = tuple(replace(e, ready_ns=e.end_ns + round(0.42 * MS)) for e in synced.executions)
         launches.append(replace(synced, executions=done))
     return finish(launches, [region("step", label="step, train.py:40-44")])
 
@@ -313,7 +319,13 @@ def bench():
         arms.append(Arm(name=name, argv=("python", "-m", "worker"), case=case))
         runs = {"bench": [first, *[later] * 25]}
         launches += [
-            make.launch(i, runs, before=before, arm=name, data={"checksum": checksum})
+            make.launch(
+                i,
+                runs,
+                before=before,
+                arm=name,
+                data={"checksum": {"mean": checksum, "rms": 50.0, "first": 1.0, "last": 2.0}},
+            )
             for i in range(11)
         ]
     series = [Series(id="bench", kind="bench", label="bench", order=0)]

@@ -1,0 +1,57 @@
+"""The commands and their common options; light enough that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from coldsoak import __version__
+from coldsoak.cli import bench, devices, explain, report, results, run, schema
+
+__all__ = ["app"]
+
+# Rich help takes twice as long to draw and reads no better in a log file.
+app = typer.Typer(
+    name="coldsoak",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: 0 answered, 1 the command failed, 2 usage, 3 nothing could be measured, "
+    "130 interrupted.",
+)
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 (the signature is Typer's)
+    if wanted:
+        typer.echo(f"coldsoak {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _coldsoak(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Why is the first run slow, and what makes it fast?
+
+    coldsoak starts fresh processes of your command, measures the first run against the later ones,
+    and says where the difference goes. Try: coldsoak run -- python script.py
+    """
+
+
+# The first argument that is no option begins the measured command, whose options are its own.
+_COMMAND_FOLLOWS = {"allow_interspersed_args": False}
+
+app.command("run", context_settings=_COMMAND_FOLLOWS)(run.run)
+app.command("bench")(bench.bench)
+app.command("report")(report.report)
+app.command("explain")(explain.explain)
+app.command("devices")(devices.devices)
+app.command("results")(results.results)
+app.command("schema")(schema.schema)

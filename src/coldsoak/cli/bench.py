@@ -1,0 +1,7 @@
+"""``coldsoak bench``."""
+
+from __future__ import annotations
+
+
+def bench() -> None:
+    """Bench."""

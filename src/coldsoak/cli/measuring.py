@@ -1,0 +1,109 @@
+"""What ``run``, ``bench`` and ``report`` share: measure, save where asked, print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from coldsoak.cli.terminal import INTERRUPTED, err, out, refuse_overwriting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from coldsoak.model.result import Arm, Options, Result
+
+__all__ = ["Outputs", "answer", "reread", "show", "write_outputs"]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Files that the user asked for."""
+
+    json: Path | None = None
+    perfetto: Path | None = None
+    force: bool = False
+
+    def check(self) -> None:
+        """Raise ``UsageError`` for a file that cannot be written, before anything is measured."""
+        refuse_overwriting(self.json, self.perfetto, force=self.force)
+
+
+def answer(
+    arms: Sequence[Arm],
+    options: Options,
+    outputs: Outputs,
+    *,
+    kind: Literal["run", "bench"],
+    command: Sequence[str],
+    echo: bool = False,
+    ignore_failure: bool = False,
+) -> int:
+    """Measure, print the answer and write the files; return the exit status."""
+    from coldsoak.cli.progress import progress_on
+    from coldsoak.launch.store import Store
+    from coldsoak.pipeline import measure
+
+    outputs.check()
+    result = measure(
+        arms,
+        options,
+        kind=kind,
+        command=command,
+        progress=progress_on(err(), quiet=echo),
+        echo=echo,
+        ignore_failure=ignore_failure,
+    )
+    write_outputs(result, Store().folder(result.id), outputs)
+    show(result)
+    return 0 if result.complete else INTERRUPTED
+
+
+def show(result: Result) -> None:
+    """Print the answer on stdout."""
+    from coldsoak.report.console import render
+
+    render(result, out())
+
+
+def reread(reference: str, *, reattribute: bool) -> tuple[Result, Path]:
+    """Return a saved result and its folder; with its causes worked out again when asked."""
+    from coldsoak import pipeline
+    from coldsoak.launch.store import Store, read_result
+
+    file = Store().find(reference)
+    result = read_result(file)
+    if reattribute:
+        result = pipeline.reattribute(result, file.parent)
+    return result, file.parent
+
+
+def write_outputs(result: Result, folder: Path, outputs: Outputs) -> None:
+    """Write the files that were asked for.
+
+    Raises:
+        UsageError: There is no trace for Perfetto, or a file cannot be written.
+
+    """
+    outputs.check()
+    if outputs.json is not None:
+        from coldsoak.launch.store import encode_result, write_atomically
+
+        write_atomically(outputs.json, encode_result(result))
+    if outputs.perfetto is not None:
+        _write_perfetto(result, folder, outputs.perfetto)
+
+
+def _write_perfetto(result: Result, folder: Path, file: Path) -> None:
+    from coldsoak.errors import UsageError
+    from coldsoak.launch.store import write_atomically
+    from coldsoak.launch.trace import load_trace
+    from coldsoak.report.perfetto import encode
+
+    traced = next((one for one in result.launches if one.trace and one.round > 0), None)
+    if traced is None or not (folder / traced.trace).is_file():
+        raise UsageError(
+            "There is no traced launch to write for Perfetto.",
+            do="Leave --no-trace out, and report a stored result by its id.",
+        )
+    write_atomically(file, encode(load_trace(folder / traced.trace), traced, result))

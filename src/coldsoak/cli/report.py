@@ -1,0 +1,50 @@
+"""``coldsoak report``: read a saved result again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from coldsoak.cli import options as opt  # noqa: TC001 (Typer reads the annotations)
+
+
+__all__ = ["report"]
+
+
+def report(
+    result: Annotated[
+        str,
+        typer.Argument(metavar="[RESULT]", help="A file, an id or the start of one, or last."),
+    ] = "last",
+    *,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Print every observation as comma-separated values.")
+    ] = False,
+    reattribute: Annotated[
+        bool, typer.Option("--reattribute", help="Work the causes out again from the traces.")
+    ] = False,
+    json: opt.Json = None,
+    perfetto: opt.Perfetto = None,
+    force: opt.Force = False,
+) -> None:
+    """Print the answer of a saved result again, or export it."""
+    from coldsoak.cli.measuring import Outputs, reread, show, write_outputs
+    from coldsoak.errors import UsageError
+
+    if markdown and csv:
+        raise UsageError("--markdown and --csv exclude each other.", do="Give one of them.")
+    outputs = Outputs(json=json, perfetto=perfetto, force=force)
+    found, folder = reread(result, reattribute=reattribute)
+    write_outputs(found, folder, outputs)
+    if markdown:
+        from coldsoak.report.markdown import markdown as text
+
+        typer.echo(text(found), nl=False)
+    elif csv:
+        from coldsoak.report.csvfile import csv_text
+
+        typer.echo(csv_text(found), nl=False)
+    else:
+        show(found)

@@ -1,0 +1,69 @@
+"""Where the answer and the complaints go."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from coldsoak.errors import ColdsoakError
+
+__all__ = ["INTERRUPTED", "complain", "err", "out", "refuse_overwriting"]
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
+
+def out() -> Console:
+    """Return the console of the answer (stdout)."""
+    return _console(sys.stdout)
+
+
+def err() -> Console:
+    """Return the console of progress and complaints (stderr)."""
+    return _console(sys.stderr)
+
+
+def _console(stream: object) -> Console:
+    from rich.console import Console
+
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="replace")  # a terminal that lacks a letter gets a question mark
+    return Console(file=stream, highlight=False)  # type: ignore[arg-type]
+
+
+def complain(error: ColdsoakError) -> None:
+    """Print what happened, why, and what to type."""
+    from rich.text import Text
+
+    console = err()
+    console.print(Text.assemble(("coldsoak: ", "bold red"), (error.what, "bold")), soft_wrap=True)
+    for line in error.why.splitlines():
+        console.print(Text(f"  {line}"), soft_wrap=True)
+    if error.do:
+        console.print(Text.assemble(("  Try: ", "dim"), error.do), soft_wrap=True)
+
+
+def refuse_overwriting(*files: Path | None, force: bool) -> None:
+    """Raise before anything is measured when an output file exists or has no folder.
+
+    Raises:
+        UsageError: With the option that allows it.
+
+    """
+    from coldsoak.errors import UsageError
+
+    for file in files:
+        if file is None:
+            continue
+        if file.is_dir():
+            raise UsageError(f"{file} is a folder.", do="Name a file.")
+        if not file.parent.is_dir():
+            raise UsageError(f"There is no folder {file.parent}.", do=f"mkdir -p {file.parent}")
+        if file.exists() and not force:
+            raise UsageError(f"{file} exists already.", do="Give --force to replace it.")
