@@ -43,6 +43,9 @@ Place = tuple[str, int]
 """A file (or ``[kernel]``, ``[jit]``, …) and an offset in it, or an address where it has no file."""
 
 
+_NAMED = frozenset({"[vdso]", "[vsyscall]", "[kernel]", "[unmapped]", "[unknown]"})
+
+
 def is_kernel(address: int) -> bool:
     """Return whether an address belongs to the kernel's half of the address space."""
     return address >> 63 != 0
@@ -52,7 +55,7 @@ def library_name(path: str) -> str:
     """Return the name of a mapping's file without its folder, or the name of what it is instead."""
     if path.startswith("/") and not path.startswith(("//anon", "/dev/zero", "/memfd:")):
         return path.rpartition("/")[2].removesuffix(" (deleted)")
-    return path if path in {"[vdso]", "[vsyscall]", "[kernel]", "[unmapped]"} else "[jit]"
+    return path if path in _NAMED else "[jit]"
 
 
 class Elf:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,10 @@ from coldsoak.errors import FormatError
 from coldsoak.launch import cupti
 from coldsoak.launch.columns import Columns, describe
 from coldsoak.launch.perfdata import read_perf
+from coldsoak.launch.procsampler import FILE_NAME, add_proc_samples
 from coldsoak.launch.samples import Birth, HostFrames, PerfReader
 from coldsoak.model import spool
-from coldsoak.model.result import Child, Launch, SourceState
+from coldsoak.model.result import Child, Launch, Process, SourceState
 from coldsoak.model.trace import TRACE_FORMAT, Trace, TraceProcess
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def build(
 
     """
     builder = _Builder(folder=folder, columns=Columns(t0_ns))
+    builder.know(launch.processes)
     for records in contents:
         builder.add(records)
     return builder.finish(launch, children)
@@ -93,6 +94,18 @@ class _Builder:
     info: dict[str, str] = field(default_factory=dict)
     period_ns: int = _DEFAULT_PERIOD_NS
 
+    def know(self, processes: Iterable[Process]) -> None:
+        """Take in what the launch already says of the processes that carried the agent."""
+        for process in processes:
+            self.processes[process.pid] = TraceProcess(
+                pid=process.pid,
+                ppid=process.ppid,
+                argv=process.argv,
+                start_ns=process.start_ns,
+                end_ns=process.end_ns,
+                agent=True,
+            )
+
     def add(self, records: Sequence[spool.Record]) -> None:
         """Take in what one process wrote."""
         if not records or not isinstance(records[0], spool.Process):
@@ -109,7 +122,7 @@ class _Builder:
             if isinstance(record, spool.Imported):
                 self._import(pid, record, with_compile=not has_compile)
             elif isinstance(record, spool.Source):
-                states[record.name] = _state(record)
+                states[record.name] = _state(record, states.get(record.name))
             elif isinstance(record, spool.File):
                 self._bulk(pid, record, states)
             else:
@@ -130,6 +143,7 @@ class _Builder:
 
     def finish(self, launch: Launch, children: Sequence[Child]) -> Trace:
         """Resolve code addresses, join the process tree, and return the trace."""
+        self._look_from_outside()
         self.frames.resolve()
         for reader in self.readers:
             reader.waits()
@@ -159,16 +173,9 @@ class _Builder:
             pid=record.pid,
             ppid=record.ppid,
             argv=tuple(record.argv),
-            start_ns=self._start(record) - self.columns.t0,
+            start_ns=record.begin_ns - self.columns.t0,
             agent=True,
         )
-
-    def _start(self, record: spool.Process) -> int:
-        """Return the start of a process: by the kernel's ticks, never before the spawn."""
-        if not record.starttime_ticks:
-            return record.begin_ns
-        tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-        return min(max(record.starttime_ticks * tick_ns, self.columns.t0), record.begin_ns)
 
     def _span(self, pid: int, record: spool.Span) -> None:
         track = self.columns.track(pid, record.thread)
@@ -224,6 +231,17 @@ class _Builder:
             states["perf"] = SourceState(
                 name="perf", state="lost", reason=reason, lost=lost, cost_ns=cost
             )
+
+    def _look_from_outside(self) -> None:
+        """Use what the parent saw in /proc where perf saw nothing."""
+        path = self.folder / FILE_NAME
+        if self.readers or not path.is_file():
+            return
+        period = add_proc_samples(path, self.columns, self.frames)
+        if period:
+            self.period_ns = period
+        state = SourceState(name="proc", state="on", reason="thread states about every 10 ms")
+        self.sources["proc"] = [state]
 
     def _cupti(self, pid: int, path: Path) -> None:
         records = cupti.read(path)
@@ -312,17 +330,20 @@ class _Builder:
 
 
 def _ended(process: TraceProcess, end_ns: int) -> TraceProcess:
+    if process.end_ns is not None:
+        return process
     return msgspec.structs.replace(process, end_ns=end_ns)
 
 
-def _state(record: spool.Source) -> SourceState:
+def _state(record: spool.Source, before: SourceState | None) -> SourceState:
+    """Return the last word of a source; its cost and losses are the largest that it named."""
     state: Any = record.state if record.state in {"on", "off", "lost"} else "lost"
     return SourceState(
         name=record.name,
         state=state,
         reason=record.reason,
-        cost_ns=record.cost_ns,
-        lost=record.lost,
+        cost_ns=max(record.cost_ns, before.cost_ns if before else 0),
+        lost=max(record.lost, before.lost if before else 0),
     )
 
 
