@@ -1,0 +1,179 @@
+"""Intervals in columns: the currency of the sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from coldsoak.ledger.rules.base import CODE, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from coldsoak.model.causes import Cause
+
+__all__ = ["Bools", "Ints", "Rows", "Texts", "column", "flatten", "merge"]
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Texts:
+    """Interns texts; ids count up from 0 in order of first use."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, int] = {}
+
+    def __call__(self, text: str) -> int:
+        return self._ids.setdefault(text, len(self._ids))
+
+    def all(self) -> list[str]:
+        """Return the texts by id."""
+        return list(self._ids)
+
+
+def column(packed: bytes) -> Ints:
+    """Return a packed column as an array."""
+    return np.frombuffer(packed, dtype="<i8").astype(np.int64, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Intervals ``[start, end)`` in ns, each with what it says; all columns of one length."""
+
+    start: Ints
+    end: Ints
+    cause: Ints
+    """Codes of :data:`coldsoak.ledger.rules.base.CODE`."""
+    kind: Ints
+    label: Ints
+    """Text id of the item that evidence names."""
+    source: Ints
+    """Text id of the source."""
+    row: Ints
+    """Number of the record that said it, unique in a trace."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def take(self, which: npt.NDArray[np.generic]) -> Rows:
+        """Return the rows at ``which``, indices or a mask."""
+        return Rows(*(getattr(self, field.name)[which] for field in fields(self)))
+
+    def moved(self, start: Ints, end: Ints) -> Rows:
+        """Return the same rows with other ends."""
+        return Rows(start, end, self.cause, self.kind, self.label, self.source, self.row)
+
+    def at(self, times: Ints) -> Ints:
+        """Return for each time the index of the row that covers it, -1 for none.
+
+        The rows must be sorted and disjoint, as :func:`flatten` makes them.
+        """
+        if not len(self):
+            return np.full(len(times), -1, dtype=np.int64)
+        index = np.searchsorted(self.start, times, side="right") - 1
+        inside = (index >= 0) & (times < self.end[np.maximum(index, 0)])
+        return np.where(inside, index, -1)
+
+    @staticmethod
+    def none() -> Rows:
+        """Return no rows."""
+        empty = np.empty(0, dtype=np.int64)
+        return Rows(*([empty] * len(fields(Rows))))
+
+    @staticmethod
+    def join(parts: Iterable[Rows]) -> Rows:
+        """Return all rows of ``parts``."""
+        kept = [part for part in parts if len(part)]
+        if not kept:
+            return Rows.none()
+        return Rows(
+            *(
+                np.concatenate([getattr(part, field.name) for part in kept])
+                for field in fields(Rows)
+            )
+        )
+
+    @staticmethod
+    def of(
+        records: Sequence[tuple[int, int, int]], cause: Cause, kind: Kind, label: int, source: int
+    ) -> Rows:
+        """Return rows of one cause from ``(start, end, row)``."""
+        table = np.array(records, dtype=np.int64).reshape(-1, 3)
+        same = np.ones(len(table), dtype=np.int64)
+        return Rows(
+            table[:, 0].copy(),
+            table[:, 1].copy(),
+            same * CODE[cause],
+            same * int(kind),
+            same * label,
+            same * source,
+            table[:, 2].copy(),
+        )
+
+
+def flatten(rows: Rows, rank: Ints | None = None) -> Rows:
+    """Return disjoint, sorted rows: at each instant the row that started last.
+
+    For nested spans that is the innermost. Of two with the same start the shorter is inner, then
+    the one of higher ``rank``. Spans that overlap without nesting (clocks of two sources) are
+    handled by the same rule. Linear after sorting.
+    """
+    real = rows.end > rows.start
+    depth = np.zeros(len(rows), dtype=np.int64) if rank is None else rank
+    rows, depth = rows.take(real), depth[real]
+    if len(rows) < 2:
+        return rows
+    order = np.lexsort((rows.row, rows.label, rows.cause, depth, -rows.end, rows.start))
+    rows = rows.take(order)
+    if bool(np.all(rows.start[1:] >= rows.end[:-1])):
+        return rows
+    starts, ends, owner = _innermost(rows.start.tolist(), rows.end.tolist())
+    return rows.take(np.array(owner, dtype=np.int64)).moved(
+        np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
+    )
+
+
+def _innermost(start: list[int], end: list[int]) -> tuple[list[int], list[int], list[int]]:
+    starts: list[int] = []
+    ends: list[int] = []
+    owner: list[int] = []
+    stack: list[int] = []
+    now = start[0]
+    for i, begin in enumerate(start):
+        while stack and end[stack[-1]] <= begin:
+            top = stack.pop()
+            if end[top] > now:
+                starts.append(now)
+                ends.append(end[top])
+                owner.append(top)
+                now = end[top]
+        if stack and begin > now:
+            starts.append(now)
+            ends.append(begin)
+            owner.append(stack[-1])
+        now = max(now, begin)
+        stack.append(i)
+    while stack:
+        top = stack.pop()
+        if end[top] > now:
+            starts.append(now)
+            ends.append(end[top])
+            owner.append(top)
+            now = end[top]
+    return starts, ends, owner
+
+
+def merge(start: Ints, end: Ints, gap: int = 0) -> tuple[Ints, Ints]:
+    """Return the union of intervals, those at most ``gap`` ns apart joined."""
+    if not len(start):
+        return start, end
+    order = np.argsort(start, kind="stable")
+    start, reach = start[order], np.maximum.accumulate(end[order])
+    fresh = np.concatenate(([True], start[1:] > reach[:-1] + gap))
+    first = np.flatnonzero(fresh)
+    last = np.concatenate((first[1:] - 1, [len(start) - 1]))
+    return start[first], reach[last]

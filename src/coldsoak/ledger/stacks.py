@@ -1,0 +1,160 @@
+"""Host samples in columns: one verdict per distinct stack, one interval per sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coldsoak.ledger.arrays import Ints, Rows, Texts, column
+from coldsoak.ledger.names import short_symbol
+from coldsoak.ledger.rules import samples as rules
+from coldsoak.ledger.rules.base import CODE, Kind
+from coldsoak.model.causes import Cause
+
+if TYPE_CHECKING:
+    from coldsoak.model.trace import Trace
+
+__all__ = ["Samples", "read_samples"]
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Samples sorted by time."""
+
+    time: Ints
+    pid: Ints
+    tid: Ints
+    cause: Ints
+    label: Ints
+    row: Ints
+    reach: int
+    """ns on either side that a sample speaks for at most."""
+    source: int
+
+    def of_thread(self, pid: int, tid: int) -> Samples:
+        """Return one thread's samples."""
+        return self.take((self.pid == pid) & (self.tid == tid))
+
+    def take(self, which: Ints | np.ndarray) -> Samples:
+        """Return the samples at ``which``."""
+        return Samples(
+            self.time[which],
+            self.pid[which],
+            self.tid[which],
+            self.cause[which],
+            self.label[which],
+            self.row[which],
+            self.reach,
+            self.source,
+        )
+
+    def rows(self) -> Rows:
+        """Return the time around each sample: to the middle of the way to its neighbours."""
+        time = self.time
+        if not len(time):
+            return Rows.none()
+        middle = (time[1:] + time[:-1]) // 2
+        start = np.maximum(np.concatenate(([time[0] - self.reach], middle)), time - self.reach)
+        end = np.minimum(np.concatenate((middle, [time[-1] + self.reach])), time + self.reach)
+        same = np.ones(len(time), dtype=np.int64)
+        return Rows(
+            start,
+            end,
+            self.cause,
+            same * int(Kind.FIXED),
+            self.label,
+            same * self.source,
+            self.row,
+        )
+
+
+def read_samples(trace: Trace, texts: Texts, first_row: int) -> Samples:
+    """Decode the samples of ``trace``; row numbers start at ``first_row``."""
+    columns = trace.samples
+    time, stack = column(columns.time), column(columns.stack)
+    track = column(columns.track)
+    pids = np.array([t.pid for t in trace.tracks], dtype=np.int64)
+    tids = np.array([t.tid for t in trace.tracks], dtype=np.int64)
+    cause, label = _judge_stacks(trace, texts)
+    order = np.lexsort((stack, track, time))
+    order = order[_first_of_each(time[order], track[order])]
+    track = track[order]
+    chosen = stack[order]
+    return Samples(
+        time[order],
+        pids[track] if len(track) else track,
+        tids[track] if len(track) else track,
+        cause[chosen] if len(chosen) else chosen,
+        label[chosen] if len(chosen) else chosen,
+        order + first_row,
+        max(int(columns.period_ns), 1) * rules.GAP,
+        texts("samples"),
+    )
+
+
+def _first_of_each(time: Ints, track: Ints) -> np.ndarray:
+    if len(time) < 2:
+        return np.ones(len(time), dtype=bool)
+    return np.concatenate(([True], (time[1:] != time[:-1]) | (track[1:] != track[:-1])))
+
+
+def _judge_stacks(trace: Trace, texts: Texts) -> tuple[Ints, Ints]:
+    """Return cause and label of each distinct stack."""
+    stacks = trace.frames.stacks
+    count = len(stacks)
+    cause = np.full(count, CODE[Cause.UNATTRIBUTED], dtype=np.int64)
+    where = np.full(count, -1, dtype=np.int64)
+    sizes = np.fromiter(map(len, stacks), dtype=np.int64, count=count)
+    flat = np.fromiter(chain.from_iterable(stacks), dtype=np.int64, count=int(sizes.sum()))
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    marks, leaf, python, labels = _judge_frames(trace, texts)
+    for bit, mark in enumerate(rules.MARKS):
+        found = _first(((marks[flat] >> bit) & 1) > 0, offsets)
+        fresh = (where < 0) & (found >= 0)
+        cause[fresh], where[fresh] = CODE[mark.cause], found[fresh]
+    found = _first(leaf[flat] >= 0, offsets)
+    fresh = (where < 0) & (found >= 0)
+    where[fresh] = found[fresh]
+    cause[fresh] = leaf[flat[found[fresh]]]
+    if any(rules.is_framework(library) for library in _libraries(trace)):
+        interpreted = fresh.copy()
+        interpreted[fresh] = python[flat[found[fresh]]] & (cause[fresh] == CODE[Cause.HOST_COMPUTE])
+        cause[interpreted] = CODE[Cause.FRAMEWORK_HOST]
+    shown = np.where(where >= 0, where, offsets[:-1])
+    label = np.full(count, texts("unknown code"), dtype=np.int64)
+    some = sizes > 0
+    label[some] = labels[flat[shown[some]]]
+    return cause, label
+
+
+def _judge_frames(trace: Trace, texts: Texts) -> tuple[Ints, Ints, np.ndarray, Ints]:
+    library, symbol = column(trace.frames.library), column(trace.frames.symbol)
+    size = len(trace.strings) + 1
+    pairs, which = np.unique((library + 1) * size + symbol + 1, return_inverse=True)
+    judged = np.zeros((len(pairs), 4), dtype=np.int64)
+    for i, pair in enumerate(pairs.tolist()):
+        lib, sym = divmod(pair, size)
+        where = trace.strings[lib - 1] if lib else ""
+        what = trace.strings[sym - 1] if sym else ""
+        seen = rules.classify(where, what)
+        leaf = -1 if seen.leaf is None else CODE[seen.leaf]
+        judged[i] = seen.marks, leaf, seen.python, texts(short_symbol(where, what))
+    table = judged[which.reshape(-1)]
+    return table[:, 0], table[:, 1], table[:, 2] > 0, table[:, 3]
+
+
+def _libraries(trace: Trace) -> set[str]:
+    return {trace.strings[i] for i in np.unique(column(trace.frames.library)).tolist() if i >= 0}
+
+
+def _first(hit: np.ndarray, offsets: Ints) -> Ints:
+    """Return the first hit at or after each offset and before the next, -1 for none."""
+    places = np.flatnonzero(hit)
+    if not len(places):
+        return np.full(len(offsets) - 1, -1, dtype=np.int64)
+    index = np.minimum(np.searchsorted(places, offsets[:-1]), len(places) - 1)
+    found = places[index]
+    return np.where((found >= offsets[:-1]) & (found < offsets[1:]), found, -1)

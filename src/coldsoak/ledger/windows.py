@@ -1,0 +1,104 @@
+"""Which stretches of which threads get a ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from coldsoak.ledger.device import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coldsoak.model.result import Execution, Launch, Series
+    from coldsoak.model.trace import Trace
+
+__all__ = ["LONG", "Window", "runs_of", "windows_of"]
+
+LONG = 20
+"""From this many runs on the steady start is found by change point; below, the later half."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One ledger to make: run 0 and the steady runs, each ``(pid, thread, start_ns, end_ns)``."""
+
+    scope: Literal["region", "first result", "launch"]
+    first: tuple[int, int, int, int]
+    steady: tuple[tuple[int, int, int, int], ...] = ()
+    series: str = ""
+
+
+def windows_of(trace: Trace, launch: Launch, series: Sequence[Series]) -> list[Window]:
+    """Return the windows of a launch: series by first execution, first result, launch."""
+    runs = _by_series(launch)
+    wanted = [s.id for s in series if s.id in runs] or list(runs)
+    wanted.sort(key=lambda name: (runs[name][0].start_ns, name))
+    windows = [
+        Window(
+            "region",
+            _place(runs[name][0]),
+            tuple(_place(e) for e in _steady(runs[name])),
+            name,
+        )
+        for name in wanted
+    ]
+    pid, tid = _main(trace, launch)
+    if runs:
+        first = min((each[0] for each in runs.values()), key=lambda e: (e.start_ns, e.end_ns))
+        done = max(first.end_ns, first.ready_ns or 0)
+        windows.append(Window("first result", (pid, tid, 0, done), series=first.series))
+    windows.append(Window("launch", (pid, tid, 0, launch.wall_ns)))
+    return windows
+
+
+def runs_of(launch: Launch) -> list[Run]:
+    """Return first and later windows of each series, for telling kernels that never come back."""
+    found = []
+    for executions in _by_series(launch).values():
+        first = executions[0]
+        later = tuple((e.start_ns, e.end_ns) for e in executions[1:] if e.pid == first.pid)
+        found.append(Run(first.pid, (first.start_ns, first.end_ns), later))
+    return found
+
+
+def _by_series(launch: Launch) -> dict[str, list[Execution]]:
+    runs: dict[str, list[Execution]] = {}
+    for execution in sorted(launch.executions, key=lambda e: (e.run, e.start_ns)):
+        runs.setdefault(execution.series, []).append(execution)
+    return {name: each for name, each in runs.items() if each[0].run == 0}
+
+
+def _steady(runs: list[Execution]) -> list[Execution]:
+    """Return the runs that stand for the steady state of this launch."""
+    if len(runs) < 4:
+        return runs[1:]
+    if len(runs) >= LONG:
+        start = _change_point([run.wall for run in runs])
+        if start is not None and 1 <= start < len(runs):
+            return runs[start:]
+    return runs[max(1, len(runs) // 2) :]
+
+
+def _change_point(seconds: list[float]) -> int | None:
+    from coldsoak.stats.steady import detect
+
+    return detect(seconds).start
+
+
+def _place(execution: Execution) -> tuple[int, int, int, int]:
+    end = max(execution.end_ns, execution.start_ns)
+    return execution.pid, execution.thread, execution.start_ns, end
+
+
+def _main(trace: Trace, launch: Launch) -> tuple[int, int]:
+    """Return process and thread of the launch's main thread."""
+    if launch.processes:
+        pid = launch.processes[0].pid
+    elif trace.processes:
+        pid = min(trace.processes, key=lambda p: (p.start_ns, p.pid)).pid
+    else:
+        pid = next(
+            (t.pid for t in trace.tracks if t.main), trace.tracks[0].pid if trace.tracks else 0
+        )
+    return pid, next((t.tid for t in trace.tracks if t.pid == pid and t.main), pid)
