@@ -1,0 +1,336 @@
+"""What tells one use of a region from another: the series key.
+
+A key is the stack of the user's frames from the reading outwards (file, line, function) and the
+short values that name the case: loop targets, parameters, ``with`` targets, and picks such as
+``shape = shapes[i]`` in those frames. Values are texts, numbers, booleans, short tuples and lists
+of them, functions and classes (by name), members of enumerations, and objects of a few known
+types such as ``torch.device``; no other object's ``repr`` is ever called.
+
+What merely counts the runs is left out. The file itself shows most counters (``flow``: targets of
+``range``, the index of ``enumerate``, a parameter that only ever receives one). An integer that
+the file leaves open counts as a counter once it has gone up by one from each new key to the next
+while all else was equal: from 0 to 1, or three times from elsewhere. A name that took more than
+64 values in one place is data and no case. In both cases the keys that were written before are
+written again under the same id, without the name; so the last record of an id counts, and readers
+group by (stack, case).
+
+Limits: 16 user frames, 256 frames in all; a frame whose function calls ``locals`` or ``vars``
+gives no values before Python 3.13, nor does any function while a debugger traces (reading the
+locals would show); a sweep over 0, 1, 2, ... that arrives through another module is taken for a
+counter.
+"""
+
+import sys
+from _thread import allocate_lock
+from time import monotonic_ns
+from types import BuiltinFunctionType, FunctionType, ModuleType
+
+from coldsoak_agent import flow, rewrite, userfiles
+from coldsoak_agent.core import agent
+
+__all__ = ["is_rewritten", "key_of", "reset", "show", "shown_file"]
+
+_FRAMES, _WALK, _WIDTH, _VALUES = 16, 256, 60, 64
+_OPTIMIZED = 0x1  # inspect.CO_OPTIMIZED
+_COPIES = sys.version_info < (3, 13)  # f_locals is a copy that keeps its values alive
+_PEEKS = frozenset(("locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"))
+_KNOWN_TYPES = frozenset((
+    "torch.device", "torch.dtype", "torch.Size", "torch.layout", "torch.memory_format",
+    "tensorflow.python.framework.dtypes.DType",
+    "tensorflow.python.framework.tensor_shape.TensorShape",
+    "jaxlib._jax.Device", "jaxlib.xla_extension.Device", "numpy.ufunc",
+    "pathlib.PosixPath", "pathlib._local.PosixPath",
+))  # fmt: skip
+
+_codes = {}
+_cache = {}
+_ids = {}
+_families = {}
+_lock = allocate_lock()
+
+
+def reset():
+    """Forget the keys (in a forked child, whose file has none of them)."""
+    global _lock
+    _lock = allocate_lock()
+    _cache.clear()
+    _ids.clear()
+    _families.clear()
+
+
+class _Code:
+    """What is known of a code object that was met on a stack."""
+
+    __slots__ = ("code", "copies", "counters", "names", "places", "user")
+
+    def __init__(self, code):
+        self.code = code  # keeps its id() taken
+        self.user = _is_user(code.co_filename)
+        self.copies = bool(_COPIES and code.co_flags & _OPTIMIZED)
+        self.names, self.counters, self.places = {}, set(), {}
+        if self.user and not (self.copies and _PEEKS.intersection(code.co_names)):
+            found = rewrite.names_of(code)
+            if found is None:
+                found = _analyse(code)
+            self.names = found
+
+    def at(self, frame):
+        """Return the (name, may count) pairs that hold where ``frame`` is."""
+        found = self.places.get(frame.f_lasti)
+        if found is None:
+            line = frame.f_lineno or 0
+            found = self.places[frame.f_lasti] = tuple(
+                (name, free)
+                for name, (free, blocks) in self.names.items()
+                if any(first <= line <= last for first, last in blocks)
+            )
+        return found
+
+    def forget(self, name):
+        """Let a name tell nothing any more."""
+        self.names = {other: how for other, how in self.names.items() if other != name}
+        self.places.clear()
+
+
+def _is_user(filename):
+    return filename in rewrite._files or userfiles.is_user_file(filename)
+
+
+def is_rewritten(code):
+    """Tell whether a code object is of a file or cell that was rewritten."""
+    return code.co_filename in rewrite._files
+
+
+def _analyse(code):
+    """Look for the case names of a user's file that was not rewritten, once."""
+    start = monotonic_ns()
+    filename = code.co_filename
+    rewrite._files[filename] = {}
+    try:
+        with open(filename, "rb") as file:
+            rewrite.remember(filename, flow.Flow(rewrite.parse(file.read(), filename)))
+    except Exception:
+        return {}
+    finally:
+        agent.cost("rewrite", start, monotonic_ns())
+    return rewrite.names_of(code) or {}
+
+
+def key_of(frame, head=()):
+    """Return the id of the key for what happens in ``frame``.
+
+    ``head`` is what else belongs to the key: (name, text) pairs of a declared region.
+    """
+    parts = [head]
+    walked = users = 0
+    first = frame
+    while frame is not None and walked < _WALK and users < _FRAMES:
+        code = frame.f_code
+        known = _codes.get(id(code))
+        if known is None:
+            known = _codes[id(code)] = _Code(code)
+        if known.user:
+            users += 1
+            parts.append(known)
+            parts.append(frame.f_lasti)
+            if known.names and (names := known.at(frame)):
+                _values(frame, known, names, parts)
+        walked += 1
+        frame = frame.f_back
+    found = tuple(parts)
+    key = _cache.get(found)
+    return _new_key(first, head, found) if key is None else key
+
+
+def _values(frame, known, names, parts):
+    if known.copies and sys.gettrace() is not None:
+        return
+    values = frame.f_locals
+    for name, _ in names:
+        value = values.get(name)
+        kind = type(value)
+        if kind is str:
+            parts.append(value)
+        elif kind is int:
+            parts.append(None if name in known.counters else value)
+        elif value is not None:
+            parts.append((kind, show(value)))
+    if known.copies:
+        value = None
+        if sys.getrefcount(values) <= 3:  # the frame, this function, the argument
+            values.clear()  # or the copy would keep the program's arrays alive
+
+
+def show(value, depth=0):
+    """Return a short text for a value that can name a case, else None."""
+    kind = type(value)
+    if kind in (str, int, float, bool):
+        if kind is str and len(value) > _WIDTH:
+            return None
+        text = repr(value)
+    elif kind in (tuple, list):
+        text = _show_items(value, kind, depth)
+    elif kind in (FunctionType, BuiltinFunctionType, type):
+        text = value.__qualname__
+    elif kind is ModuleType:
+        text = value.__name__
+    else:
+        text = _show_known(value, kind)
+    return text if text is not None and len(text) <= _WIDTH else None
+
+
+def _show_items(value, kind, depth):
+    if len(value) > 8 or depth > 1:
+        return None
+    texts = [show(item, depth + 1) for item in value]
+    if None in texts:
+        return None
+    inner = ", ".join(texts)
+    if kind is list:
+        return "[" + inner + "]"
+    return "(" + inner + (",)" if len(texts) == 1 else ")")
+
+
+def _show_known(value, kind):
+    module, name = kind.__module__, kind.__qualname__
+    try:
+        if module == "numpy.dtypes" or "%s.%s" % (module, name) in _KNOWN_TYPES:
+            return repr(value)
+        if any(base.__name__ == "Enum" and base.__module__ == "enum" for base in kind.__mro__):
+            return "%s.%s" % (name, object.__getattribute__(value, "__dict__")["_name_"])
+    except Exception:
+        return None
+    return None
+
+
+# Keys that are new: cases, counters
+
+
+class _Family:
+    """The keys of one stack: they differ in their case alone."""
+
+    __slots__ = ("dropped", "keys", "last", "runs", "seen", "stack")
+
+    def __init__(self, stack):
+        self.stack = stack
+        self.keys, self.runs, self.seen = {}, {}, {}
+        self.last, self.dropped = None, set()
+
+
+def _new_key(frame, head, found):
+    with _lock:
+        stack, case = [], [(None, name, text, None) for name, text in head]
+        walked = 0
+        while frame is not None and walked < _WALK and len(stack) < _FRAMES:
+            known = _codes[id(frame.f_code)]
+            if known.user:
+                stack.append(_where(frame))
+                if known.at(frame):
+                    case += _case(frame, known)
+            walked += 1
+            frame = frame.f_back
+        stack = tuple(stack)
+        family = _families.get((head, stack))
+        if family is None:
+            family = _families[head, stack] = _Family(stack)
+        key = _cache[found] = _enter(family, case)
+        return key
+
+
+def _where(frame):
+    code = frame.f_code
+    name = getattr(code, "co_qualname", code.co_name)
+    return (shown_file(code.co_filename), frame.f_lineno or 0, name)
+
+
+def shown_file(filename):
+    """Return a file's name without IPython's execution count, so that a cell run again is one."""
+    if filename.startswith("<ipython-input-"):
+        head, _, rest = filename[15:].partition("-")
+        return "<ipython-input-" + (rest or head)
+    return filename
+
+
+def _case(frame, known):
+    """Return (code info, name, text, integer that may be a counter) for each value that counts."""
+    parts = []
+    if known.copies and sys.gettrace() is not None:
+        return parts
+    values = frame.f_locals
+    for name, free in known.at(frame):
+        value = values.get(name)
+        text = None if value is None else show(value)
+        if text is None or (type(value) is int and name in known.counters):
+            continue
+        parts.append((known, name, text, value if free and type(value) is int else None))
+    if known.copies:
+        value = None
+        if sys.getrefcount(values) <= 3:
+            values.clear()
+    return parts
+
+
+def _enter(family, case):
+    """Return the id of a case in its family; may find that a name of it is a counter."""
+    case = [entry for entry in case if entry[:2] not in family.dropped]
+    doomed = _counting(family, case) or _flooding(family, case)
+    family.last = {entry[:2]: entry for entry in case}
+    if doomed is not None:
+        _drop(family, doomed)
+        family.last.pop(doomed, None)
+        case = [entry for entry in case if entry[:2] != doomed]
+    shown = _shown(case)
+    key = family.keys.get(shown)
+    if key is None:
+        key = family.keys[shown] = len(_ids)
+        _ids[key] = shown
+        agent.emit("key", key, list(family.stack), list(shown))
+    return key
+
+
+def _shown(case):
+    return tuple(dict.fromkeys((name, text) for _, name, text, _ in case))
+
+
+def _counting(family, case):
+    """Return the (code, name) of an integer that goes up by one while all else is equal."""
+    last = family.last
+    if last is None or len(last) != len(case):
+        return None
+    changed = [entry for entry in case if last.get(entry[:2], entry)[2] != entry[2]]
+    if len(changed) != 1 or changed[0][3] is None:
+        family.runs.clear()
+        return None
+    entry = changed[0]
+    before = last[entry[:2]][3]
+    if before is None or entry[3] != before + 1:
+        family.runs.clear()
+        return None
+    count = family.runs[entry[:2]] = family.runs.get(entry[:2], 0) + 1
+    return entry[:2] if before == 0 or count >= 3 else None
+
+
+def _flooding(family, case):
+    """Return the (code, name) of a value that took too many forms to be a case."""
+    for entry in case:
+        if entry[0] is not None:
+            seen = family.seen.setdefault(entry[:2], set())
+            seen.add(entry[2])
+            if len(seen) > _VALUES:
+                return entry[:2]
+    return None
+
+
+def _drop(family, doomed):
+    """Write the keys of the family again, without the name."""
+    known, name = doomed
+    family.dropped.add(doomed)
+    if name in known.counters or doomed in family.seen and len(family.seen[doomed]) > _VALUES:
+        known.forget(name)
+    known.counters.add(name)
+    merged = {}
+    for shown, key in family.keys.items():
+        rest = tuple(pair for pair in shown if pair[0] != name)
+        merged.setdefault(rest, key)
+        agent.emit("key", key, list(family.stack), list(rest))
+    family.keys = merged
