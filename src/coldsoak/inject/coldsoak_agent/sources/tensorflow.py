@@ -6,7 +6,12 @@ samples by symbol, inside the first call of the traced function.
 
 from . import text, unknown, version_of, wrap
 
-_TRACING = "tensorflow.python.eager.polymorphic_function.tracing_compilation"
+_TRACING = (
+    ("tensorflow.python.eager.polymorphic_function.tracing_compilation", None),
+    ("tensorflow.python.eager.polymorphic_function.tracing_compiler", "TracingCompiler"),
+    ("tensorflow.python.eager.function", "Function"),
+)
+"""Where functions are traced: from 2.13 on, in 2.11 and 2.12, before. Module, class or None."""
 _agent = None
 _traced = {}
 
@@ -15,26 +20,35 @@ def start(agent):
     """Wait for the modules of interest; nothing is imported here."""
     global _agent
     _agent = agent
-    agent.on_import(_TRACING, _follow_tracing)
+    for name, _ in _TRACING:
+        agent.on_import(name, _follow_tracing)
     agent.on_import("tensorflow.python.eager.context", _follow_context)
     agent.on_import("tensorflow.python.autograph.pyct.transpiler", _follow_autograph)
     agent.on_import("tensorflow.python.client.session", _follow_session)
 
 
 def _follow_tracing(module):
-    if not wrap(_agent, "tensorflow", module, "_create_concrete_function", "trace", _traced_what):
+    owner = dict(_TRACING)[module.__name__]
+    target = module if owner is None else getattr(module, owner, None)
+    found = [
+        wrap(_agent, "tensorflow", target, name, "trace", _traced_what)
+        for name in ("_create_concrete_function", "_create_graph_function")
+    ]
+    if any(found):
+        _agent.source("tensorflow", "on", version_of("tensorflow"))
+    elif module.__name__ == _TRACING[0][0]:
         unknown(_agent, "tensorflow", "tensorflow", "_create_concrete_function")
-        return
-    _agent.source("tensorflow", "on", version_of("tensorflow"))
 
 
 def _traced_what(args, kwargs, result):
-    options = args[3] if len(args) > 3 else kwargs.get("tracing_options")
-    name = text(getattr(options, "name", ""))
-    key = id(getattr(options, "python_function", None))
-    number = _traced[key] = _traced.get(key, -1) + 1
-    signature = text(args[0] if args else kwargs.get("function_type"))
-    return {"fn_name": name, "retrace": number, "signature": signature}
+    options = args[3] if len(args) > 3 else kwargs.get("tracing_options", args[0])
+    function = getattr(options, "python_function", getattr(options, "_python_function", None))
+    name = getattr(options, "name", None) or getattr(options, "_name", None)
+    number = _traced[id(function)] = _traced.get(id(function), -1) + 1
+    details = {"fn_name": text(name or ""), "retrace": number}
+    if hasattr(args[0], "parameters"):
+        details["signature"] = text(args[0])
+    return details
 
 
 def _follow_context(module):

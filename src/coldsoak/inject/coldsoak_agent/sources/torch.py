@@ -43,43 +43,50 @@ def start(agent):
 
 def _follow_events(module):
     logger = getattr(module, "ChromiumEventLogger", None)
-    begin = getattr(logger, "log_event_start", None)
-    end = getattr(logger, "log_event_end", None)
-    if begin is None or end is None:
+    if not (hasattr(logger, "log_event_start") and hasattr(logger, "log_event_end")):
         unknown(_agent, "torch", "torch", "torch._dynamo.utils.ChromiumEventLogger")
         return
-
-    def log_event_start(self, event_name, *args, **kwargs):
-        stack = _open.setdefault(get_ident(), [])
-        stack.append((event_name, monotonic_ns()))
-        return begin(self, event_name, *args, **kwargs)
-
-    def log_event_end(self, event_name, *args, **kwargs):
-        now = monotonic_ns()
-        try:
-            _close(event_name, now, _data(self, event_name))
-        except Exception:
-            pass
-        return end(self, event_name, *args, **kwargs)
-
-    logger.log_event_start, logger.log_event_end = log_event_start, log_event_end
-    _follow_instants(logger)
+    _precede(logger, "log_event_start", _on_start)
+    _precede(logger, "log_event_end", _on_end)
+    _precede(logger, "log_instant_event", _on_instant)
     _agent.source("torch", "on", version_of("torch"))
 
 
-def _follow_instants(logger):
-    instant = getattr(logger, "log_instant_event", None)
-    if instant is None:
+def _precede(owner, method, observe):
+    """Call ``observe(logger, event_name, args, kwargs)`` before a method; 2.4 has them static."""
+    found = vars(owner).get(method)
+    if found is None:
         return
+    static = isinstance(found, staticmethod)
+    inner = found.__func__ if static else found
 
-    def log_instant_event(self, event_name, *args, **kwargs):
-        if any(marker in event_name for marker in _MARKERS):
-            now = monotonic_ns()
-            metadata = kwargs.get("metadata") or next((a for a in args if type(a) is dict), {})
-            span(_agent, "torch", text(event_name), now, now, _chosen(metadata))
-        return instant(self, event_name, *args, **kwargs)
+    def observed(*args, **kwargs):
+        try:
+            own = None if static else args[0]
+            rest = args if static else args[1:]
+            name = kwargs["event_name"] if "event_name" in kwargs else rest[0]
+            observe(own, text(name), rest, kwargs)
+        except Exception:
+            pass
+        return inner(*args, **kwargs)
 
-    logger.log_instant_event = log_instant_event
+    setattr(owner, method, staticmethod(observed) if static else observed)
+
+
+def _on_start(logger, event_name, args, kwargs):
+    _open.setdefault(get_ident(), []).append((event_name, monotonic_ns()))
+
+
+def _on_end(logger, event_name, args, kwargs):
+    now = monotonic_ns()
+    _close(event_name, now, _data(logger, event_name))
+
+
+def _on_instant(logger, event_name, args, kwargs):
+    if any(marker in event_name for marker in _MARKERS):
+        now = monotonic_ns()
+        metadata = kwargs.get("metadata") or next((a for a in args if type(a) is dict), {})
+        span(_agent, "torch", event_name, now, now, _chosen(metadata))
 
 
 def _data(logger, event_name):
@@ -97,7 +104,7 @@ def _close(event_name, now, data):
         name, began = stack.pop()
         if name == event_name:
             break
-    span(_agent, "torch", text(event_name), began, now, _chosen(data))
+    span(_agent, "torch", event_name, began, now, _chosen(data))
 
 
 def _chosen(data):
@@ -109,7 +116,8 @@ def _follow_guards(module):
         frame = args[1] if len(args) > 1 else kwargs.get("frame")
         code = getattr(frame, "f_code", None)
         reasons = result if isinstance(result, (list, tuple)) else [result]
-        return {"fn_name": text(getattr(code, "co_name", "")), "reason": text(reasons[0], 300)}
+        reason = text(reasons[0], 300) if reasons else ""
+        return {"fn_name": text(getattr(code, "co_name", "")), "reason": reason}
 
     wrap(_agent, "torch", module, "get_and_maybe_log_recompilation_reasons", "recompile", describe)
 
