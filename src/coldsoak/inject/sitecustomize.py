@@ -16,7 +16,9 @@ from posix import environ as _environ  # noqa: E402
 def _start(folder, begin_ns):
     """Import and start the agent; whatever goes wrong, the program runs."""
     kept = sys.dont_write_bytecode, sys.pycache_prefix
-    sys.dont_write_bytecode, sys.pycache_prefix = False, None
+    prefix = _environ.get(b"COLDSOAK_BYTECODE")
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = prefix.decode("utf-8", "surrogateescape") if prefix else None
     sys.path.insert(0, folder)
     try:
         from coldsoak_agent import core

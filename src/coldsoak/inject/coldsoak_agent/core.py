@@ -236,22 +236,31 @@ def start(begin_ns):
     if agent.mode == "traced":
         names = environ.get("COLDSOAK_SOURCES", "").split(",")
         agent.sources = dict.fromkeys(name.strip() for name in names if name.strip()).keys()
-    from coldsoak_agent import imports, process, runner
+    from coldsoak_agent import hooks, imports, process, runner
 
     agent.open(begin_ns, runner.how())
     imports.install(traced=agent.mode == "traced")
+    hooks.install(agent)
     process.install()
     runner.install()
     if agent.tf1:
-        from coldsoak_agent import tf1
-
-        tf1.install(agent)
+        imports.quietly(_start_tf1)
     if agent.mode == "traced":
-        from coldsoak_agent import flusher
-
         agent.start_sources()
-        flusher.install()
+        imports.quietly(_start_flusher)
     agent.phase("agent_ready")
+
+
+def _start_flusher():
+    from coldsoak_agent import flusher
+
+    flusher.install()
+
+
+def _start_tf1():
+    from coldsoak_agent import tf1
+
+    tf1.install(agent)
 
 
 def _number(text, default):

@@ -11,6 +11,7 @@ import sys
 from _thread import allocate_lock, get_native_id, start_new_thread
 from time import monotonic_ns, sleep
 
+from coldsoak_agent import imports
 from coldsoak_agent.core import agent
 from coldsoak_agent.spool import raise_fd
 
@@ -35,6 +36,7 @@ class _Flusher:
         os.set_blocking(self.write, False)
         self.gone = allocate_lock()
         self.gone.acquire()
+        imports.quietly(__import__, "select")
         start_new_thread(self._loop, (self.read, self.gone))
         try:
             if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
@@ -52,10 +54,7 @@ class _Flusher:
     def _loop(self, read, gone):
         self.tid = get_native_id()
         try:
-            import select
-
-            poll = select.poll()
-            poll.register(read, select.POLLIN)
+            poll = _poll_on(read)
             while True:
                 data = os.read(read, 64) if poll.poll(_PERIOD_MS) else b""
                 if _STOP in data:
@@ -106,6 +105,14 @@ class _Flusher:
             except OSError:
                 pass
         self.read = self.write = -1
+
+
+def _poll_on(fd):
+    import select
+
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return poll
 
 
 def _on_term(_number, _frame):

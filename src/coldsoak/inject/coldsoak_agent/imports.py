@@ -101,7 +101,9 @@ class _ModuleLockManager:
 
 
 def quietly(function, *args):
-    """Call a part of the agent whose imports are not the program's."""
+    """Call a part of the agent whose imports are not the program's; they use their bytecode."""
+    kept = sys.dont_write_bytecode, sys.pycache_prefix
+    sys.dont_write_bytecode, sys.pycache_prefix = False, os.environ.get("COLDSOAK_BYTECODE")
     cover = _ModuleLockManager("coldsoak_agent")
     cover.hidden = True
     cover.gc_ns = cover.compile_ns = 0
@@ -111,10 +113,16 @@ def quietly(function, *args):
     try:
         return function(*args)
     finally:
+        sys.dont_write_bytecode, sys.pycache_prefix = kept
         while stack.pop() is not cover:
             pass
         if not stack:
             _stacks.pop(ident, None)
+
+
+def _is_hidden():
+    stack = _stacks.get(get_ident())
+    return bool(stack) and stack[-1].hidden
 
 
 def _origin(name):
@@ -183,7 +191,7 @@ def _compiled(path, start):
     stack = _stacks.get(get_ident())
     if stack:
         stack[-1].compile_ns += end - start
-    if _traced:
+    if _traced and not _is_hidden():
         agent.emit("span", "import.compile", path, get_native_id(), start, end, {})
 
 
@@ -214,7 +222,9 @@ class _Span:
 
     def __exit__(self, *_exception):
         end = monotonic_ns()
-        agent.emit("span", self._source, self._name, get_native_id(), self._start, end, self._args)
+        if not _is_hidden():
+            thread = get_native_id()
+            agent.emit("span", self._source, self._name, thread, self._start, end, self._args)
 
 
 def _exec_module(self, module):

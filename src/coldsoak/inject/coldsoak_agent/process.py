@@ -9,7 +9,7 @@ from time import monotonic_ns
 
 from coldsoak_agent.core import agent
 
-__all__ = ["install", "main_end", "main_raised", "main_start", "taken"]
+__all__ = ["before_run", "install", "main_end", "main_raised", "main_start", "taken"]
 
 _ARGUMENTS = 40
 _ARGUMENT = 200
@@ -21,6 +21,7 @@ class _Main:
 
     taken = False
     """The runner executes the script; CPython does not."""
+    before = None
     started = False
     ended = False
     raised_ns = 0
@@ -35,6 +36,11 @@ def install():
     os._exit = _flush_and_exit
     os.register_at_fork(after_in_parent=_forked_parent, after_in_child=_forked_child)
     sys.addaudithook(_audit)
+
+
+def before_run(callback):
+    """Call ``callback()`` when CPython has decided what to run."""
+    _Main.before = callback
 
 
 def taken():
@@ -143,6 +149,9 @@ def _excepthook(args):
 
 def _run(_args):
     """Wait for the code of a program that CPython runs without the runner's help."""
+    if _Main.before is not None:
+        callback, _Main.before = _Main.before, None
+        callback()
     if not _Main.taken:
         _handlers["exec"] = _code
 

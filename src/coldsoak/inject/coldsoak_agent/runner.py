@@ -48,7 +48,9 @@ def _is_terminal():
 def install():
     """Offer to run the script, if there is one."""
     if how() == "script" and not _skips_first_line():
-        sys.path_hooks.append(_Hook(sys.argv[0]))
+        hook = _Hook(sys.argv[0])
+        sys.path_hooks.append(hook)
+        process.before_run(hook.forget)
 
 
 def _skips_first_line():
@@ -86,17 +88,18 @@ class _Hook:
         code = userfiles.compile_source(source, path, "__main__") or _compile(source, path)
         if code is None:
             return None
-        script = _Script(path, self, sys.modules.get("runpy"))
+        script = _Script(path, sys.modules.get("runpy"))
         process.taken()
         stand_in = type(sys)("runpy")
         stand_in._run_module_as_main = script.call(code)
         return stand_in
 
-    def forget(self, path):
-        """Take back every trace of the hook."""
-        if self in sys.path_hooks:
-            sys.path_hooks.remove(self)
-        sys.path_importer_cache.pop(path, None)
+    def forget(self):
+        """Take back every trace of the hook; CPython has asked it by now."""
+        sys.path_hooks.remove(self)
+        for path, importer in list(sys.path_importer_cache.items()):
+            if importer is self:
+                del sys.path_importer_cache[path]
 
 
 def _compile(source, path):
@@ -134,9 +137,8 @@ def _read_script(path):
 class _Script:
     """What happens around the script; CPython drops its last reference when the script is over."""
 
-    def __init__(self, path, hook, runpy):
+    def __init__(self, path, runpy):
         self._path = path
-        self._hook = hook
         self._runpy = runpy
         self._globals = sys.modules["__main__"].__dict__
         self._running = False
@@ -161,7 +163,6 @@ class _Script:
             sys.modules.pop("runpy", None)
         else:
             sys.modules["runpy"] = self._runpy
-        self._hook.forget(self._path)
         if getattr(sys.flags, "safe_path", False):
             del sys.path[0]
         else:

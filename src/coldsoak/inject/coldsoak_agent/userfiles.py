@@ -64,6 +64,24 @@ def compile_source(source, path, module):
 
 
 def _rewrite(source, path, module):
-    from coldsoak_agent.rewrite import compile_user
+    from coldsoak_agent import rewrite
 
-    return compile_user(source, path, module)
+    if core.agent.tf1 and b"tensorflow" in bytes(source):
+        return _rewrite_tf1(source, path)
+    return rewrite.compile_user(source, path, module)
+
+
+def _rewrite_tf1(source, path):
+    """Redirect the imports of TensorFlow, which the program needs even where readings cannot go."""
+    from coldsoak_agent import readings, rewrite, tf1
+
+    tree = rewrite.parse(source, path)
+    tf1.redirect(tree)
+    try:
+        rewrite.rewrite(tree, path)
+        readings.install()
+    except Exception as error:
+        core.agent.note("rewrite_failed", "%s: its clocks are not seen: %r" % (path, error))
+        tree = rewrite.parse(source, path)
+        tf1.redirect(tree)
+    return compile(tree, path, "exec", dont_inherit=True)
