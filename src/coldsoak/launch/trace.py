@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from coldsoak.errors import FormatError
-from coldsoak.launch import cupti
+from coldsoak.launch import cupti, onednn
 from coldsoak.launch.columns import Columns, describe
 from coldsoak.launch.perfdata import read_perf
 from coldsoak.launch.procsampler import FILE_NAME, add_proc_samples
@@ -35,6 +36,7 @@ def build(
     folder: Path,
     t0_ns: int,
     children: Sequence[Child] = (),
+    log: Path | None = None,
 ) -> Trace:
     """Return the trace of one launch.
 
@@ -44,12 +46,15 @@ def build(
         folder: Where the bulk files lie, the launch's spool.
         t0_ns: CLOCK_MONOTONIC ns at the spawn of the launch.
         children: Processes of the tree that carried no agent.
+        log: The launch's output, read for oneDNN's verbose lines.
 
     """
     builder = _Builder(folder=folder, columns=Columns(t0_ns))
     builder.know(launch.processes)
     for records in contents:
         builder.add(records)
+    if log is not None:
+        builder.add_log(log)
     return builder.finish(launch, children)
 
 
@@ -140,6 +145,23 @@ class _Builder:
             self.started.append((pid, record))
         elif isinstance(record, spool.Phase) and record.name == "exit":
             self.processes[pid] = _ended(self.processes[pid], record.ns - self.columns.t0)
+
+    def add_log(self, log: Path) -> None:
+        """Take in oneDNN's primitive creations from the output of the main process."""
+        system_to_monotonic = time.time_ns() - time.monotonic_ns()
+        if not self.processes or not log.is_file():
+            return
+        pid = min(self.processes.values(), key=lambda process: process.start_ns).pid
+        track = self.columns.track(pid, pid)
+        with log.open(encoding="utf-8", errors="replace") as lines:
+            for made in onednn.parse(lines):
+                if made.start_ms:
+                    start = round(made.start_ms * 1e6) - system_to_monotonic
+                    times = start, start + round(made.duration_ms * 1e6)
+                    detail = f"hit={'cache_hit' in made.operation}, key={made.problem}"
+                    name = f"{made.kind} {made.implementation}"
+                    self.columns.span(track, "onednn", name, times, detail=detail)
+                    self.sources["onednn"] = [SourceState(name="onednn", state="on")]
 
     def finish(self, launch: Launch, children: Sequence[Child]) -> Trace:
         """Resolve code addresses, join the process tree, and return the trace."""
