@@ -27,12 +27,12 @@ class Limits:
     """Beyond these a launch says more about the machine than about the command.
 
     The shares of ``knowledge``: a launch is invalid when more than 5 % of its cgroup periods were
-    throttled, when a foreign process was on a GPU, or when others used more than half of all CPU
+    throttled, when a foreign process was on a GPU, or when others used more than three quarters of all CPU
     time. None switches a limit off.
     """
 
     throttled: float | None = 0.05
-    foreign_cpu: float | None = 0.5
+    foreign_cpu: float | None = 0.75
     gpu_foreign: bool = True
     gpu_throttled: bool = True
 

@@ -33,7 +33,7 @@ _STRAGGLERS_S = 1.0
 """How long background children may take to end by themselves after the main process has."""
 _LOG_CHECK_S = 0.25
 _ECHO_S = 0.02
-_SAMPLING_SHARE = 0.01
+_SAMPLING_SHARE = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -225,6 +225,9 @@ class _Session:
             launch = self._launch(this, arm, position)
             if launch.status == "ok" and not launch.invalid:
                 return
+            if this.kind != "timed":
+                self._extra_failed(this, arm, launch)
+                return
             if this.number == 0:
                 self._failed_first(arm, launch)
                 return
@@ -233,6 +236,14 @@ class _Session:
                     f"{self._replacements.count} launches were invalid and at most 20 % are "
                     f"replaced, so the session stopped; the last one: {failures.describe(launch)}"
                 )
+
+    def _extra_failed(self, this: Round, arm: Arm, launch: Launch) -> None:
+        """Say that looking closer failed; the timed launches are not touched by it."""
+        self._note(
+            f"{this.kind}_invalid",
+            f"{this.kind} launch {launch.index} of {arm.name} does not count: "
+            f"{failures.describe(launch)}",
+        )
 
     def _launch(self, this: Round, arm: Arm, position: int) -> Launch:
         self._wait_for_cards()
