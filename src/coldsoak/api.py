@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import msgspec
+
+from coldsoak.errors import UsageError
 from coldsoak.launch.store import load
+from coldsoak.model.result import Options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from coldsoak.model.result import Result
 
 __all__ = ["bench", "load", "run"]
 
 
-def run(command: str | Sequence[str], *, echo: bool = False, **options: Any) -> Result:
+def run(command: str | Sequence[str], *, echo: bool = False, **options: object) -> Result:
     """Measure the first run of ``command`` in fresh processes.
 
     Args:
@@ -30,29 +34,61 @@ def run(command: str | Sequence[str], *, echo: bool = False, **options: Any) -> 
         ColdsoakError: The command cannot be started, fails, or gives no number.
 
     """
-    from coldsoak import pipeline
-    from coldsoak.model.result import Options
+    from coldsoak.pipeline import command_arm, measure
 
     argv = shlex.split(command) if isinstance(command, str) else list(command)
-    arm = pipeline.command_arm(argv)
-    return pipeline.measure([arm], Options(**options), kind="run", command=argv, echo=echo)
+    asked = _options(options)
+    return measure([command_arm(argv)], asked, kind="run", command=argv, echo=echo)
 
 
-def bench(workload: str = "matmul", **options: Any) -> Result:
-    """Measure the first run of a known workload in every installed framework.
+def bench(
+    workload: str = "matmul",
+    *,
+    frameworks: Sequence[str] = (),
+    compilers: Sequence[str] = (),
+    devices: Sequence[str] = (),
+    shapes: Sequence[str] = ("100", "1000"),
+    dtype: str = "float32",
+    **options: object,
+) -> Result:
+    """Measure the first run of a known workload, frameworks side by side.
 
     Args:
         workload: ``matmul``, ``conv2d``, ``elementwise``, ``mlp`` or ``attention``.
-        options: ``framework``, ``device``, ``shape`` and the other selections of
-            ``coldsoak bench``, and fields of :class:`coldsoak.model.result.Options`.
+        frameworks: Names; empty for all that are installed.
+        compilers: Modes such as ``eager`` and ``xla``; empty for the first of each framework.
+        devices: ``cpu``, ``gpu:0``, …; empty for those that are found.
+        shapes: Sizes as ``coldsoak bench --shape`` takes them, one each.
+        dtype: Element type.
+        options: Fields of :class:`coldsoak.model.result.Options`.
 
     Raises:
-        ColdsoakError: No framework fits the selection, or no launch gives a number.
+        ColdsoakError: Nothing fits the selection, or no launch gives a number.
 
     """
-    from coldsoak import bench as plans
-    from coldsoak import pipeline
+    from coldsoak.plans import plan
+    from coldsoak.pipeline import measure
 
-    selection, asked = plans.split_options(options)
-    plan = plans.plan(workload, **selection)
-    return pipeline.measure(plan.arms, asked, kind="bench", command=("bench", workload))
+    made = plan(
+        workload,
+        frameworks=frameworks,
+        devices=devices,
+        compilers=compilers,
+        shapes=shapes,
+        dtype=dtype,
+    )
+    command = ("bench", workload)
+    return measure(made.arms, _options(options), kind="bench", command=command, notes=made.notes)
+
+
+def _options(given: Mapping[str, object]) -> Options:
+    unknown = sorted(set(given) - set(Options.__struct_fields__))
+    if unknown:
+        raise UsageError(
+            f"There is no option {', '.join(unknown)}.",
+            do=f"Options are {', '.join(Options.__struct_fields__)}.",
+        )
+    try:
+        return msgspec.convert(given, Options)
+    except msgspec.ValidationError as error:
+        raise UsageError("An option has a value of the wrong type.", why=str(error)) from None

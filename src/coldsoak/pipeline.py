@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from coldsoak.launch.progress import Progress
     from coldsoak.model.ledger import Ledger
-    from coldsoak.model.result import Arm, Options, Result
+    from coldsoak.model.result import Arm, Note, Options, Result
 
-__all__ = ["command_arm", "ledgers_of", "measure", "reattribute"]
+__all__ = ["command_arm", "compared", "ledgers_of", "measure", "reattribute"]
 
 NAME = "command"
 """Name of the only arm of a plain run."""
@@ -50,8 +50,11 @@ def measure(
     progress: Progress | None = None,
     echo: bool = False,
     ignore_failure: bool = False,
+    notes: Sequence[Note] = (),
 ) -> Result:
     """Launch ``arms``, save the result under the platform's data folder and return it.
+
+    ``notes`` are added to it; a bench also says which arms computed something else.
 
     Raises:
         ColdsoakError: As ``launch.session.measure``; what was measured until then is saved.
@@ -60,20 +63,39 @@ def measure(
     from coldsoak.launch.executor import ProcessExecutor
     from coldsoak.launch.session import measure as session
     from coldsoak.launch.store import Store
-    from coldsoak.machine import describe
+    from coldsoak.machine.host import describe
 
-    return session(
+    store = Store()
+    result = session(
         arms,
         options,
         kind=kind,
         command=command,
-        store=Store(),
+        store=store,
         executor=ProcessExecutor(echo=echo),
         progress=progress,
         machine=describe(),
         ignore_failure=ignore_failure,
         attribute=ledgers_of if options.trace else None,
     )
+    if kind == "bench":
+        result = compared(result)
+    if notes or kind == "bench":
+        result = replace(result, notes=(*result.notes, *notes))
+        store.save(result)
+    return result
+
+
+def compared(result: Result) -> Result:
+    """Return the result of a bench without the figures of arms that computed something else."""
+    from coldsoak.plans import check, void
+    from coldsoak.stats.summary import summarise
+
+    faults = check(result)
+    if not faults:
+        return result
+    voided = void(result)
+    return replace(voided, summaries=summarise(voided), notes=(*result.notes, *faults))
 
 
 def ledgers_of(result: Result, folder: Path) -> tuple[Ledger, ...]:

@@ -21,7 +21,7 @@ ALLOWED = {
     "ledger": MEASURING,
     "findings": MEASURING | {"ledger"},
     "remedies": MEASURING | {"ledger", "findings", "launch", "machine"},
-    "report": MEASURING | {"ledger", "findings", "remedies", "workloads"},
+    "report": MEASURING | {"ledger", "findings", "remedies", "machine"},
 }
 """What each part may import besides itself; parts that are not named are the outermost layer."""
 

@@ -1,7 +1,34 @@
-"""``coldsoak devices``."""
+"""``coldsoak devices``: what each framework sees."""
 
 from __future__ import annotations
 
+from typing import Annotated
 
-def devices() -> None:
-    """List the devices."""
+import typer
+
+__all__ = ["devices"]
+
+
+def devices(
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print the survey as JSON.")] = False,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds that each framework has to answer.")
+    ] = 60.0,
+) -> None:
+    """List the devices: what each installed framework sees, and which names mean the same one."""
+    from coldsoak import backends
+    from coldsoak.cli.terminal import out
+    from coldsoak.machine.devices import survey
+    from coldsoak.report.devices import render
+
+    present = backends.installed()
+    missing = {name: backends.get(name).install for name in backends.names() if name not in present}
+    found = survey(present, missing=missing, timeout=timeout)
+    if json:
+        import msgspec
+
+        text = msgspec.json.encode(found)
+        typer.echo(msgspec.json.format(text, indent=2).decode())
+        return
+    render(found, out())

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from coldsoak.model.result import Arm, Options, Result
+    from coldsoak.model.result import Arm, Note, Options, Result
 
 __all__ = ["Outputs", "answer", "reread", "show", "write_outputs"]
 
@@ -38,6 +38,7 @@ def answer(
     command: Sequence[str],
     echo: bool = False,
     ignore_failure: bool = False,
+    notes: Sequence[Note] = (),
 ) -> int:
     """Measure, print the answer and write the files; return the exit status."""
     from coldsoak.cli.progress import progress_on
@@ -53,6 +54,7 @@ def answer(
         progress=progress_on(err(), quiet=echo),
         echo=echo,
         ignore_failure=ignore_failure,
+        notes=notes,
     )
     write_outputs(result, Store().folder(result.id), outputs)
     show(result)

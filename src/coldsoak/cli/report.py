@@ -8,7 +8,6 @@ import typer
 
 from coldsoak.cli import options as opt  # noqa: TC001 (Typer reads the annotations)
 
-
 __all__ = ["report"]
 
 

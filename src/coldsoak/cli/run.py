@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-from coldsoak.cli import options as opt  # noqa: TC001 (Typer reads the annotations)
-
 from coldsoak.cli import options as opt
 
 __all__ = ["run"]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from coldsoak import workloads
-from coldsoak.errors import UsageError
 from coldsoak.report.numbers import DASH, point, quantity, rate, time_unit
-from coldsoak.report.select import arm_of, lead, timed
+from coldsoak.report.select import arm_of, lead
 from coldsoak.report.sheet import Column, Sheet, lift_constants
 from coldsoak.report.tables import steady_word
 
@@ -18,9 +16,6 @@ if TYPE_CHECKING:
     from coldsoak.model.result import Case, Result, SeriesSummary, Summary
 
 __all__ = ["bench_sheets", "checksum_state"]
-
-TOLERANCE = 1e-3
-"""Relative difference of checksums that counts as equal where the workload does not say."""
 
 _LIFTED = {
     "framework": "{}",
@@ -113,40 +108,24 @@ def _spreads(found: Iterable[tuple[Case, Summary, SeriesSummary | None]]) -> tup
     )
 
 
+_FAULTS = {"checksum_differs": "DIFFERS", "other_device": "elsewhere"}
+
+
 def checksum_state(result: Result, pairs: list[tuple[Case, Summary]]) -> dict[str, str]:
-    """Return by arm whether its checksum agrees with most other arms of the same shape."""
-    groups: dict[tuple[object, ...], dict[str, dict[str, float]]] = defaultdict(dict)
-    for case, summary in pairs:
-        value = _checksum(result, summary.arm)
-        if value:
-            groups[(case.dtype, *sorted(case.shape.items()))][summary.arm] = value
-    workload = pairs[0][0].workload if pairs else ""
+    """Return by arm what the comparison of outputs said; the notes have the details."""
+    said = {
+        summary.arm: _FAULTS[note.code]
+        for note in result.notes
+        if note.code in _FAULTS
+        for _, summary in pairs
+        if note.text.startswith(f"{summary.arm}: ")
+    }
+    sizes = Counter(_computed(case) for case, _ in pairs)
     return {
-        arm: _agreement(value, [other for name, other in values.items() if name != arm], tolerance)
-        for key, values in groups.items()
-        for tolerance in [_tolerance(workload, str(key[0]))]
-        for arm, value in values.items()
+        summary.arm: said.get(summary.arm, "agrees" if sizes[_computed(case)] > 1 else "alone")
+        for case, summary in pairs
     }
 
 
-def _tolerance(workload: str, dtype: str) -> float:
-    try:
-        return workloads.get(workload).tolerance.get(dtype, TOLERANCE)
-    except UsageError:  # a plug-in that is not installed where the report is read
-        return TOLERANCE
-
-
-def _agreement(value: dict[str, float], others: list[dict[str, float]], tolerance: float) -> str:
-    if not others:
-        return "alone"
-    near = sum(not workloads.agree(value, other, tolerance) for other in others)
-    return "agrees" if 2 * near >= len(others) else "DIFFERS"
-
-
-def _checksum(result: Result, arm: str) -> dict[str, float]:
-    """Return the scalars that the worker of ``arm`` reported, empty when it reported none."""
-    for launch in timed(result, arm):
-        found = launch.data.get("checksum")
-        if isinstance(found, dict):
-            return {str(key): float(value) for key, value in found.items()}
-    return {}
+def _computed(case: Case) -> tuple[object, ...]:
+    return (case.dtype, *sorted(case.shape.items()))

@@ -112,8 +112,8 @@ def _table(sheet: Sheet, console: Console) -> Table:
         table.add_column(
             column.title,
             justify="right" if column.right else "left",
-            no_wrap=column.right or bool(sheet.details),
-            overflow="ellipsis" if sheet.details else "fold",
+            no_wrap=column.right or column.elide or bool(sheet.details),
+            overflow="ellipsis" if column.elide or sheet.details else "fold",
             vertical="top",
         )
     for number, row in enumerate(sheet.rows, start=1):

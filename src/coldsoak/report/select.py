@@ -36,24 +36,24 @@ def arm_of(result: Result, name: str) -> Arm | None:
     return next((arm for arm in result.arms if arm.name == name), None)
 
 
+def label_of(series: Series) -> str:
+    """Return the label without the case, which tables give columns of its own."""
+    suffix = "".join(f" {name}={value}" for name, value in series.case.items())
+    return series.label.removesuffix(suffix) if suffix else series.label
+
+
 def name_of(series: Series | None) -> str:
-    """Return the label of a series with its case: ``time_matmul, demo.py:8-11  device=GPU:0``."""
+    """Return the label of a series with its case: ``time_matmul (demo.py:8-11) device=GPU:0``."""
     if series is None:
         return "region"
-    return "  ".join(part for part in (label_of(series), case_of(series)) if part)
-
-
-def label_of(series: Series) -> str:
-    """Return the label; of module-level code only the place, which says it all."""
-    name, _, place = series.label.partition(", ")
-    return place if name == "<module>" and place else series.label
+    return " ".join(part for part in (label_of(series), case_of(series)) if part)
 
 
 def spoken(series: Series | None) -> str:
     """Return a series as a sentence names it: ``time_matmul with device=GPU:0``."""
     if series is None:
         return "the region"
-    subject = label_of(series).partition(", ")[0]
+    subject = label_of(series).partition(" (")[0]
     case = case_of(series)
     return f"{subject} with {case}" if case else subject
 

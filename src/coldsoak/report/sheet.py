@@ -22,6 +22,8 @@ class Column:
 
     title: str
     right: bool = False
+    elide: bool = False
+    """Cut what does not fit with an ellipsis instead of folding it."""
     graphic: bool = False
     """A bar that repeats a figure; text reports leave it out."""
 

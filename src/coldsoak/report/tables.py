@@ -41,8 +41,11 @@ if TYPE_CHECKING:
 __all__ = ["imports_sheet", "phases_sheet", "processes_sheet", "regions_sheet", "steady_word"]
 
 TOP_IMPORTS = 8
+SMALLEST_IMPORT_NS = 1_000_000
+"""What the dearest package must take for the table to be worth its lines."""
 MOST_PROCESSES = 12
-COMMAND = 48
+COMMAND = 120
+"""Characters of a command line that are kept; the table elides them further."""
 
 _STEADY_WORDS = {"no steady state": "none", "not assessed": DASH, "inconsistent": "varies"}
 
@@ -224,7 +227,7 @@ def _stretches(result: Result, summary: Summary, kind: str) -> str:
     launch = typical(timed(result, summary.arm))
     main = main_process(launch) if launch else None
     mine = [s for s in main.stretches if s.kind == kind and s.name] if main else []
-    if len(mine) < 2:
+    if len(mine) < 2 or kind not in {"script", "region", "between"}:
         return ""
     known = series_by_id(result)
     totals: dict[str, int] = defaultdict(int)
@@ -237,7 +240,7 @@ def _stretches(result: Result, summary: Summary, kind: str) -> str:
 def imports_sheet(result: Result, arm: str) -> Sheet | None:
     """Return the dearest top-level packages of the main process: medians over the timed launches."""
     costs = _import_medians(timed(result, arm))
-    if not costs:
+    if not costs or costs[0].self_ns < SMALLEST_IMPORT_NS:
         return None
     top = [cost for cost in costs if cost.self_ns >= 0.01 * costs[0].self_ns][:TOP_IMPORTS]
     unit, digits = sum_scale(max(cost.cumulative_ns for cost in top) / 1e9)
@@ -331,7 +334,7 @@ def processes_sheet(result: Result, arm: str) -> Sheet | None:
         if life in longest
     )
     columns = (
-        Column("process"),
+        Column("process", elide=True),
         Column(f"starts at\n{unit.symbol}", right=True),
         Column("takes", right=True),
         Column("CPU", right=True),
@@ -360,4 +363,4 @@ def _command(argv: tuple[str, ...]) -> str:
     if not argv:
         return "(gone before it could be read)"
     text = " ".join((argv[0].rsplit("/", 1)[-1], *argv[1:])).replace("\n", " ")
-    return text if len(text) <= COMMAND else text[: COMMAND - 1] + "…"
+    return text[:COMMAND]

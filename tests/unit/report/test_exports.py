@@ -11,7 +11,7 @@ from coldsoak.report.sheet import Column, Sheet, bar, drop_empty, lift_constants
 def test_csv_has_every_execution_and_every_launch_without_one(two_devices, failing):
     rows = list(csv.DictReader(io.StringIO(csv_text(two_devices))))
     assert len(rows) == sum(len(launch.executions) for launch in two_devices.launches)
-    assert rows[0]["region"] == "time_matmul, demo.py:8-11"
+    assert rows[0]["region"] == "time_matmul (demo.py:8-11)"
     assert float(rows[0]["region_s"]) == two_devices.launches[0].executions[0].wall
     bare = list(csv.DictReader(io.StringIO(csv_text(failing))))
     assert [row["status"] for row in bare] == ["failed"] * 3
