@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from itertools import accumulate, pairwise
 from statistics import median as middle
+from statistics import quantiles
 from typing import TYPE_CHECKING
 
 from coldsoak.model.estimate import SteadyClass, SteadyState
@@ -84,25 +85,32 @@ def _logarithms(seconds: Sequence[float]) -> list[float]:
 
 
 def _noise(logs: Sequence[float]) -> float:
-    """Scale of the noise from successive differences, which a step or a trend hardly touches."""
+    """Scale of the noise from successive differences, which a step or a trend hardly touches.
+
+    The median absolute deviation is taken from the midhinge: for runs that alternate between two
+    times the median of the differences is one of the two steps, and the deviation from it 0.
+    """
     steps = [after - before for before, after in pairwise(logs)]
-    centre = middle(steps)
-    deviation = middle(abs(step - centre) for step in steps)
+    lower, _, upper = quantiles(steps, n=4, method="inclusive")
+    deviation = middle(abs(step - (lower + upper) / 2) for step in steps)
     return max(estimate.MAD_TO_SIGMA * deviation / math.sqrt(2), NOISE_FLOOR)
 
 
 def _despike(logs: Sequence[float], noise: float) -> tuple[list[float], int]:
+    """Replace values far from the median of the seven around them, and count them.
+
+    At the end of the series the window stays seven wide, or two spikes among the last four runs
+    would pass for the level. At its start it shrinks, so that a short warm-up is not taken away.
+    """
+    last = max(0, len(logs) - WINDOW)
     reach = WINDOW // 2
-    running = [
-        middle(logs[max(0, index - reach) : index + reach + 1]) for index in range(len(logs))
-    ]
-    spikes = [
-        abs(value - local) > SPIKE * noise for value, local in zip(logs, running, strict=True)
-    ]
-    clean = [
-        local if spike else value for value, local, spike in zip(logs, running, spikes, strict=True)
-    ]
-    return clean, sum(spikes)
+    clean, spikes = [], 0
+    for index, value in enumerate(logs):
+        local = middle(logs[max(0, min(index - reach, last)) : index + reach + 1])
+        spike = abs(value - local) > SPIKE * noise
+        clean.append(local if spike else value)
+        spikes += spike
+    return clean, spikes
 
 
 def _segments(scaled: Sequence[float]) -> list[int]:
