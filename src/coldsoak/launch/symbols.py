@@ -68,7 +68,7 @@ class Elf:
         self._data: mmap.mmap | bytes = b""
         try:
             self._load(path)
-        except (OSError, ValueError, struct.error):
+        except (OSError, ValueError, OverflowError, IndexError, struct.error):
             self._symbols = None
 
     def _load(self, path: str) -> None:
