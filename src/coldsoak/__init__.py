@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from coldsoak.api import bench, load, run
     from coldsoak.regions import region
+    from coldsoak.remedies.preheat import preheat
 
-__all__ = ["__version__", "bench", "load", "region", "run"]
+__all__ = ["__version__", "bench", "load", "preheat", "region", "run"]
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "bench": "coldsoak.api",
     "load": "coldsoak.api",
+    "preheat": "coldsoak.remedies.preheat",
     "region": "coldsoak.regions",
     "run": "coldsoak.api",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,25 +19,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: What follows the program's name; ``sys.argv`` by default.
 
     """
-    from coldsoak.cli.app import app
-    from coldsoak.cli.terminal import INTERRUPTED, complain
     from coldsoak.errors import ColdsoakError
 
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        app(arguments, prog_name="coldsoak")
+        _dispatch(words)
     except ColdsoakError as error:
+        from coldsoak.cli.terminal import complain
+
         complain(error)
         raise SystemExit(error.exit_code) from None
     except KeyboardInterrupt:
+        from coldsoak.cli.terminal import INTERRUPTED
+
         raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:
         raise SystemExit(_leave_quietly()) from None
 
 
+def _dispatch(words: list[str]) -> None:
+    if words[:1] == ["exec"]:  # must cost nothing: not even Typer is imported
+        from coldsoak.cli.exec import execute
+
+        execute(words[1:])
+    from coldsoak.cli.app import app
+
+    app(words, prog_name="coldsoak")
+
+
 def _leave_quietly() -> int:
     """Keep the interpreter from complaining once more about a reader that has gone."""
-    import os
-    import sys
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

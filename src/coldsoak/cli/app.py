@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from coldsoak import __version__
-from coldsoak.cli import bench, devices, explain, report, results, run, schema
+from coldsoak.cli import bench, devices, exec, explain, report, results, run, schema  # noqa: A004
 
 __all__ = ["app"]
 
@@ -55,3 +55,8 @@ app.command("explain")(explain.explain)
 app.command("devices")(devices.devices)
 app.command("results")(results.results)
 app.command("schema")(schema.schema)
+app.command(
+    "exec",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)(exec.listed)

@@ -1,7 +1,7 @@
 """Starts coldsoak's agent in a measured interpreter, then runs the sitecustomize that this one hides.
 
 ``site`` imports this file because its folder is in front of ``PYTHONPATH``. Without
-``COLDSOAK_SPOOL`` it only hands over. The program ends up with the ``sys.path`` and the
+``COLDSOAK_SPOOL`` and ``COLDSOAK_PREHEAT`` it only hands over. The program ends up with the ``sys.path`` and the
 ``sys.modules`` that it would have had.
 """
 
@@ -14,16 +14,21 @@ from posix import environ as _environ  # noqa: E402
 
 
 def _start(folder, begin_ns):
-    """Import and start the agent; whatever goes wrong, the program runs."""
+    """Import and start the agent, and preheat; whatever goes wrong, the program runs."""
     kept = sys.dont_write_bytecode, sys.pycache_prefix
     prefix = _environ.get(b"COLDSOAK_BYTECODE")
     sys.dont_write_bytecode = False
     sys.pycache_prefix = prefix.decode("utf-8", "surrogateescape") if prefix else None
     sys.path.insert(0, folder)
     try:
-        from coldsoak_agent import core
+        if b"COLDSOAK_PREHEAT" in _environ:
+            from coldsoak_agent import preheat
 
-        core.start(begin_ns)
+            preheat.start_from_environment()
+        if b"COLDSOAK_SPOOL" in _environ:
+            from coldsoak_agent import core
+
+            core.start(begin_ns)
     except Exception as error:
         sys.stderr.write(f"coldsoak: this process is not measured: {error!r}\n")
     finally:
@@ -47,6 +52,7 @@ def _hand_over(folder):
 
 
 _folder = __file__.rpartition("/")[0]
-if b"COLDSOAK_SPOOL" in _environ and "coldsoak_agent.core" not in sys.modules:
+_wanted = b"COLDSOAK_SPOOL" in _environ or b"COLDSOAK_PREHEAT" in _environ
+if _wanted and "coldsoak_agent.core" not in sys.modules:
     _start(_folder, _begin_ns)
 _hand_over(_folder)
