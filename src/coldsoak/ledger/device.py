@@ -102,7 +102,7 @@ def read_device(
         np.full(count, texts("device"), dtype=np.int64),
         np.arange(count) + len(spans.rows),
     )
-    moved = column(ops.bytes_moved)
+    moved = np.where(memset, 0, column(ops.bytes_moved))
     return Device(rows, pid, moved, column(ops.correlation), candidate, launched)
 
 

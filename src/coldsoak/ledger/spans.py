@@ -49,6 +49,18 @@ class SpanTable:
         return np.flatnonzero((self.pid == pid) & (self.tid == tid))
 
 
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The columns that tell which thread a record belongs to."""
+
+    pid: Ints
+    tid: Ints
+    start: Ints
+    end: Ints
+    correlation: Ints
+    source: Ints
+
+
 def key_of(pid: Ints, correlation: Ints) -> Ints:
     """Return one number per (process, CUPTI correlation id): ids count from 1 in each process."""
     return pid * (1 << 33) + correlation
@@ -74,7 +86,7 @@ def read_spans(trace: Trace, texts: Texts) -> SpanTable:
     spans = SpanTable(
         rows=rows,
         pid=pid,
-        tid=_place(trace, pid, tid, start, correlation, source),
+        tid=_place(trace, _Places(pid, tid, start, end, correlation, source)),
         rank=table[:, 4],
         correlation=correlation,
         bytes=np.zeros(len(start), dtype=np.int64),
@@ -118,40 +130,37 @@ def _judge(trace: Trace, pair: int, texts: Texts) -> tuple[int, ...]:
     )
 
 
-def _place(
-    trace: Trace, pid: Ints, tid: Ints, start: Ints, correlation: Ints, source: Ints
-) -> Ints:
+def _place(trace: Trace, places: _Places) -> Ints:
     """Give records of a whole process (tid 0) the thread of the call that they belong to."""
-    lost = tid == 0
+    pid, correlation = places.pid, places.correlation
+    lost = places.tid == 0
     if not lost.any():
-        return tid
-    tid = tid.copy()
+        return places.tid
+    tid = places.tid.copy()
     known = np.flatnonzero(~lost & (correlation > 0))
-    known = known[np.lexsort((source[known], start[known]))]
+    known = known[np.lexsort((places.source[known], places.start[known]))]
     keys, first = np.unique(key_of(pid[known], correlation[known]), return_index=True)
     wanted = key_of(pid, correlation)
     place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
     if len(keys):
         hit = lost & (correlation > 0) & (keys[place] == wanted)
         tid[hit] = tid[known[first[place[hit]]]]
-    _place_by_time(trace, pid, tid, start, correlation, source)
+    _place_by_time(trace, places, tid)
     return tid
 
 
-def _place_by_time(
-    trace: Trace, pid: Ints, tid: Ints, start: Ints, correlation: Ints, source: Ints
-) -> None:
+def _place_by_time(trace: Trace, places: _Places, tid: Ints) -> None:
     """Overhead without a thread happened in the call around it, else on the main thread.
 
     Synchronisation without a thread stays nowhere: its call is a record of its own.
     """
+    pid, start, end = places.pid, places.start, places.end
     main = {t.pid: t.tid for t in trace.tracks if t.main}
-    overhead = _index(trace, "cuda.overhead")
-    end = column(trace.spans.end)
-    api = np.isin(source, [_index(trace, "cuda.driver"), _index(trace, "cuda.runtime")])
-    calls = np.flatnonzero(api & (tid != 0))
+    origins = [_index(trace, "cuda.driver"), _index(trace, "cuda.runtime")]
+    calls = np.flatnonzero(np.isin(places.source, origins) & (tid != 0))
     calls = calls[np.argsort(start[calls], kind="stable")]
-    for at in np.flatnonzero((tid == 0) & (source == overhead)).tolist():
+    overhead = places.source == _index(trace, "cuda.overhead")
+    for at in np.flatnonzero((tid == 0) & overhead).tolist():
         tid[at] = main.get(int(pid[at]), int(pid[at]))
         last = int(np.searchsorted(start[calls], start[at], side="right"))
         near = calls[max(0, last - _NESTING) : last]
@@ -190,7 +199,7 @@ def _copies_by_direction(spans: SpanTable, trace: Trace, names: npt.NDArray[np.o
         cause = cuda.device_cause(trace.strings[kind])
         back = cause is Cause.DEVICE_TO_HOST
         spans.rows.cause[call] = CODE[
-            Cause.KERNEL_LAUNCH if "to" not in trace.strings[kind] else cause
+            Cause.KERNEL_LAUNCH if cause is Cause.DEVICE_COMPUTE else cause
         ]
         spans.rows.kind[call] = int(Kind.SYNC if back else Kind.FIXED)
 

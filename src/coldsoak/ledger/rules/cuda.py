@@ -43,17 +43,21 @@ _SUFFIX = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
 
 _API: tuple[tuple[str, Cause, Kind], ...] = (
     (
-        (r"cuInit|cudaGetDeviceCount|cuDeviceGetCount|cuDriverGetVersion|cudaDriverGetVersion"
-        r"|cudaRuntimeGetVersion|cuGetProcAddress|cuGetExportTable|cuModuleGetLoadingMode|cudaGetDriverEntryPoint\w*"
-        r"|cuDeviceGet|cuDeviceGet(Name|Uuid|Attribute|LUID|ByPCIBusId|PCIBusId|P2PAttribute)|cuDeviceTotalMem|cuDeviceCanAccessPeer"
-        r"|cuDeviceGet\w*|cuDeviceComputeCapability|cudaGetDeviceProperties|cudaDeviceGetAttribute|cudaDeviceGet\w+|cudaDeviceCanAccessPeer"),
+        (
+            r"cuInit|cudaGetDeviceCount|cuDeviceGetCount|cuDriverGetVersion|cudaDriverGetVersion"
+            r"|cudaRuntimeGetVersion|cuGetProcAddress|cuGetExportTable|cuModuleGetLoadingMode|cudaGetDriverEntryPoint\w*"
+            r"|cuDeviceGet|cuDeviceGet(Name|Uuid|Attribute|LUID|ByPCIBusId|PCIBusId|P2PAttribute)|cuDeviceTotalMem|cuDeviceCanAccessPeer"
+            r"|cuDeviceGet\w*|cuDeviceComputeCapability|cudaGetDeviceProperties|cudaDeviceGetAttribute|cudaDeviceGet\w+|cudaDeviceCanAccessPeer"
+        ),
         Cause.DRIVER_INIT,
         Kind.FIXED,
     ),
     (
-        (r"cuDevicePrimaryCtx(Retain|SetFlags|Reset)|cuCtxCreate|cudaSetDevice|cudaInitDevice|cudaDeviceReset|cudaSetDeviceFlags"
-        r"|cu(da)?Ctx(Destroy|EnablePeerAccess)|cudaDeviceEnablePeerAccess|cuCtxEnablePeerAccess"
-        r"|cuStreamCreate\w*|cudaStreamCreate\w*|cuEventCreate|cudaEventCreate\w*|cuGreenCtxCreate"),
+        (
+            r"cuDevicePrimaryCtx(Retain|SetFlags|Reset)|cuCtxCreate|cudaSetDevice|cudaInitDevice|cudaDeviceReset|cudaSetDeviceFlags"
+            r"|cu(da)?Ctx(Destroy|EnablePeerAccess)|cudaDeviceEnablePeerAccess|cuCtxEnablePeerAccess"
+            r"|cuStreamCreate\w*|cudaStreamCreate\w*|cuEventCreate|cudaEventCreate\w*|cuGreenCtxCreate"
+        ),
         Cause.CONTEXT_CREATE,
         Kind.FIXED,
     ),
@@ -63,15 +67,19 @@ _API: tuple[tuple[str, Cause, Kind], ...] = (
         Kind.FIXED,
     ),
     (
-        (r"cuModule(GetFunction|GetGlobal|GetTexRef|EnumerateFunctions|GetFunctionCount)|cuLibrary(GetKernel|GetGlobal|GetModule|EnumerateKernels|GetKernelCount)"
-        r"|cuKernel\w+|cuFunc\w+|cudaFunc\w+|cudaGetFuncBySymbol|cudaGetSymbol\w+|cudaGetKernel|cudaLibraryGet\w+"),
+        (
+            r"cuModule(GetFunction|GetGlobal|GetTexRef|EnumerateFunctions|GetFunctionCount)|cuLibrary(GetKernel|GetGlobal|GetModule|EnumerateKernels|GetKernelCount)"
+            r"|cuKernel\w+|cuFunc\w+|cudaFunc\w+|cudaGetFuncBySymbol|cudaGetSymbol\w+|cudaGetKernel|cudaLibraryGet\w+"
+        ),
         Cause.LAZY_KERNEL_LOAD,
         Kind.FIXED,
     ),
     (r"cuLink\w+", Cause.PTX_JIT, Kind.FIXED),
     (
-        (r"cuMem(HostAlloc|AllocHost|FreeHost|HostRegister|HostUnregister|HostGet\w+)"
-        r"|cuda(HostAlloc|MallocHost|FreeHost|HostRegister|HostUnregister|HostGet\w+)"),
+        (
+            r"cuMem(HostAlloc|AllocHost|FreeHost|HostRegister|HostUnregister|HostGet\w+)"
+            r"|cuda(HostAlloc|MallocHost|FreeHost|HostRegister|HostUnregister|HostGet\w+)"
+        ),
         Cause.PINNED_ALLOC,
         Kind.FIXED,
     ),
@@ -97,8 +105,10 @@ _API: tuple[tuple[str, Cause, Kind], ...] = (
     ),
     (r"cuda\w*Synchronize|cu(Ctx|Stream|Event)Synchronize", Cause.KERNEL_LAUNCH, Kind.SYNC),
     (
-        (r"cu(da)?Graph(Instantiate|Create|Add|Clone|Upload|ExecUpdate|ExecDestroy|Destroy|Kernel\w*|Get)\w*"
-        r"|cu(da)?Stream(BeginCapture|EndCapture|UpdateCaptureDependencies)\w*"),
+        (
+            r"cu(da)?Graph(Instantiate|Create|Add|Clone|Upload|ExecUpdate|ExecDestroy|Destroy|Kernel\w*|Get)\w*"
+            r"|cu(da)?Stream(BeginCapture|EndCapture|UpdateCaptureDependencies)\w*"
+        ),
         Cause.PLAN_BUILD,
         Kind.FIXED,
     ),

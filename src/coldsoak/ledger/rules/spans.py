@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from coldsoak.ledger.rules import compilers, cuda, imports, waits
 from coldsoak.ledger.rules.base import Kind, Verdict
 from coldsoak.model.causes import Cause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["span_label", "verdict"]
 
@@ -15,21 +20,25 @@ def verdict(source: str, name: str) -> Verdict:
     """Return cause and kind of a span; a source without rules stays ``unattributed`` and open."""
     if source in imports.SPANS:
         return imports.SPANS[source]
-    if source in ("cuda.driver", "cuda.runtime"):
-        return cuda.api(name)
-    if source == "cuda.sync":
-        if "wait event" in name:  # orders two streams; the host goes on
-            return Verdict(Cause.KERNEL_LAUNCH, Kind.FIXED)
-        return Verdict(Cause.KERNEL_LAUNCH, Kind.SYNC)
-    if source == "cuda.overhead":
-        return cuda.overhead(name)
-    if source == "cuda.jit":
-        return cuda.jit(name)
     if source in compilers.SOURCES:
         return compilers.verdict(source, name)
-    if source == "wait":
-        return waits.verdict(name)
-    return _UNKNOWN
+    rule = _BY_NAME.get(source)
+    return rule(name) if rule else _UNKNOWN
+
+
+def _sync(name: str) -> Verdict:
+    orders_streams = "wait event" in name  # the host goes on
+    return Verdict(Cause.KERNEL_LAUNCH, Kind.FIXED if orders_streams else Kind.SYNC)
+
+
+_BY_NAME: dict[str, Callable[[str], Verdict]] = {
+    "cuda.driver": cuda.api,
+    "cuda.runtime": cuda.api,
+    "cuda.sync": _sync,
+    "cuda.overhead": cuda.overhead,
+    "cuda.jit": cuda.jit,
+    "wait": waits.verdict,
+}
 
 
 def span_label(source: str, name: str) -> str:

@@ -1,0 +1,1 @@
+"""The text about each cause, by group of the stack."""
