@@ -218,6 +218,8 @@ def _name_gaps(
 def _between(left: Site | None, right: Site | None) -> str:
     if left is not None and right is not None:
         inside = left.file == right.file
+        if inside and left.line == right.line:
+            return f"between runs at {PurePath(left.file).name}:{left.line}"
         target = f"{right.line}" if inside else f"{PurePath(right.file).name}:{right.line}"
         return f"{PurePath(left.file).name}:{left.line} to {target}"
     if right is not None:

@@ -75,7 +75,8 @@ def interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float
 
     low, high = mstats.median_cihs(list(values), alpha=1 - level)
     centre = middle(values)
-    return min(float(low), centre), max(float(high), centre)
+    # Interpolation between equal values may round past them.
+    return max(min(values), min(float(low), centre)), min(max(values), max(float(high), centre))
 
 
 def median(

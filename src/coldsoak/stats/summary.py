@@ -263,18 +263,19 @@ def _notes(
     if not timed:
         return
     head = _first_runs(timed, series)
-    yield from _drift(timed, estimate.median(head), slope)
-    if effect is not None and _excludes(effect, 1):
-        yield Note(
-            code="order",
-            text=f"The second launch of a pair takes {effect.point:.2f} times the first: "
-            "one warms something for the other. Try --cold cache.",
-        )
     if len(head) >= estimate.minimum_n(0.95) and _is_outlier(head, 0):
         yield Note(
             code="first-launch",
             text="The first measured launch differs from the others; the discarded launch before "
             "it was not enough.",
+        )
+    else:
+        yield from _drift(timed, estimate.median(head), slope)
+    if effect is not None and _excludes(effect, 1):
+        yield Note(
+            code="order",
+            text=f"The second launch of a pair takes {effect.point:.2f} times the first: "
+            "one warms something for the other. Try --cold cache.",
         )
 
 
