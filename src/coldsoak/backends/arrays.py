@@ -61,12 +61,17 @@ def from_recipe(xp: Module, tensor: Tensor, dtype: str, scalar: type | None = No
 
 
 def checksum(xp: Module, output: Array, wide: str = "float64") -> dict[str, float]:
-    """Return mean, root mean square, first and last element, summed in dtype ``wide``."""
+    """Return mean, root mean square and three elements, summed in dtype ``wide``.
+
+    ``first`` and ``last`` are the ends, ``edge`` is the end of the first row: a transposed or
+    reversed output has others.
+    """
     widened = output.astype(wide)
-    corner = (0,) * widened.ndim, (-1,) * widened.ndim
+    start, row_end = (0,) * widened.ndim, (*[0] * (widened.ndim - 1), -1)
     return {
         "mean": float(xp.mean(widened)),
         "rms": float(xp.sqrt(xp.mean(widened * widened))),
-        "first": float(widened[corner[0]]),
-        "last": float(widened[corner[1]]),
+        "first": float(widened[start]),
+        "edge": float(widened[row_end]),
+        "last": float(widened[(-1,) * widened.ndim]),
     }

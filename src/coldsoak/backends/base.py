@@ -53,7 +53,8 @@ class Runnable:
         product: Evaluates one product and returns its output, possibly before it is computed.
         inner: Products in a run.
         finish: Blocks until the given outputs, and everything queued before them, are computed.
-        checksum: Reduces an output to ``mean``, ``rms``, ``first`` and ``last``, as floats.
+        checksum: Reduces an output to ``mean``, ``rms``, ``first``, ``edge`` (end of the first row)
+            and ``last``, as floats.
         location: Returns the name of the device that holds an output.
         keep: Outputs to hold on to. One is enough where a device works in order; where products
             run concurrently, all of a run must be held to be waited for.
@@ -92,7 +93,7 @@ class Runnable:
         self._finish(self._outputs)
 
     def checksum(self) -> dict[str, float]:
-        """Return the last output's ``mean``, ``rms``, ``first`` and ``last`` element."""
+        """Return ``mean``, ``rms``, ``first``, ``edge`` and ``last`` of the last output."""
         with self._scope():
             return self._checksum(self._outputs[-1])
 

@@ -79,11 +79,13 @@ def _faults(one: Backend, name: str, where: DeviceInfo, compiler: str) -> list[s
 def reference(workload: Workload) -> dict[str, float]:
     """Return the checksum of a small workload, computed in plain Python floats."""
     inputs = [_nested(tensor) for tensor in workload.inputs]
-    flat = _flatten(workload.product(_PythonOps(), *inputs))
+    output = workload.product(_PythonOps(), *inputs)
+    flat = _flatten(output)
     return {
         "mean": math.fsum(flat) / len(flat),
         "rms": math.sqrt(math.fsum(x * x for x in flat) / len(flat)),
         "first": flat[0],
+        "edge": _row(output)[-1],
         "last": flat[-1],
     }
 
@@ -99,6 +101,10 @@ def _flatten(nested: Array) -> list[float]:
     if not isinstance(nested, list):
         return [nested]
     return [x for part in nested for x in _flatten(part)]
+
+
+def _row(nested: Array) -> list[float]:
+    return _row(nested[0]) if isinstance(nested[0], list) else nested
 
 
 def _deep(function: Callable[..., float], *nested: Array) -> Array:

@@ -66,7 +66,14 @@ class Unusable(ColdsoakError):
     """The framework is there, but does not work on this machine."""
 
 
-_SIGNS = ("out of memory", "outofmemory", "resource_exhausted", "oom when", "bad_alloc")
+_SIGNS = (
+    "out of memory",
+    "outofmemory",
+    "resource_exhausted",
+    "oom when",
+    "bad_alloc",
+    "t allocate memory",
+)
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -77,4 +84,4 @@ def out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError):
         return True
     text = f"{type(error).__name__} {error}".lower()
-    return any(sign in text for sign in _SIGNS) or "failed to allocate memory" in text
+    return any(sign in text for sign in _SIGNS)

@@ -24,7 +24,7 @@ def parse_report(log: str) -> dict[str, Any]:
     """Return the last report in the text of a log; empty when there is none or it is cut off.
 
     Keys of a finished case: ``checksum`` (root mean square of the output), ``outputs`` (mean, rms,
-    first, last), ``runs``, ``location`` (device that holds the output), ``device``, ``framework``,
+    first, edge, last), ``runs``, ``location`` (device that holds the output), ``device``, ``framework``,
     ``compiler``, ``versions``, ``precision``, ``shape``, ``first_s``, ``seconds`` and
     ``ready_seconds`` (per run) and ``steps_s`` (load, open, place, build). Several shapes in one
     process are listed in ``cases``. A failed worker has ``error`` (kind, what, why, do) instead.

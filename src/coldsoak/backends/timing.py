@@ -1,18 +1,18 @@
-"""How a worker reads the clock: through the agent where it is in the process, else by itself."""
+"""How a worker times its runs, and tells coldsoak's agent of them where it is in the process."""
 
 from __future__ import annotations
 
 import sys
 import time
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
+    from collections.abc import Mapping
 
     from coldsoak.backends.base import Runnable
 
-__all__ = ["MOST_RUNS", "RUNS", "Observation", "enough", "now", "observe"]
+__all__ = ["MOST_RUNS", "RUNS", "Observation", "Observer", "enough", "now"]
 
 RUNS = 20
 """Runs after the first that a statement on the steady state needs (change points in short series
@@ -32,28 +32,48 @@ class Observation(NamedTuple):
 def now() -> int:
     """Return CLOCK_MONOTONIC in ns.
 
-    Read in the form that coldsoak's agent does not take for a measurement of the program's own.
+    From the agent where it is in the process: it takes other readings for the program's regions.
     """
-    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    core = sys.modules.get("coldsoak_agent.core")
+    reading: int = time.monotonic_ns() if core is None else core.agent.now()
+    return reading
 
 
-def observe(runnable: Runnable, case: dict[str, str], *, naive: bool = False) -> Observation:
-    """Execute one run as a region of kind ``bench``.
+class Observer:
+    """Times the runs of one case; in a measured process each becomes a region of kind ``bench``.
 
-    The region ends when the device is done. ``naive`` ends it as programs do that forget to wait,
-    and waits afterwards, so that both figures belong to the same run.
+    Args:
+        case: What tells the case from others of the process; empty when there are none.
+        naive: End each run as programs do that forget to wait for the device, and note beside it
+            when the device was done, so that both figures belong to the same run.
+
     """
-    region = _region(case)
-    start = now()
-    with region:
+
+    def __init__(self, case: Mapping[str, str], *, naive: bool = False) -> None:
+        self._naive = naive
+        self._readings: Any = None
+        if "coldsoak_agent" in sys.modules:
+            self._readings = import_module("coldsoak_agent.readings")
+            self._readings.install()
+            keys = import_module("coldsoak_agent.keys")
+            self._key = keys.key_of(None, tuple((name, repr(text)) for name, text in case.items()))
+
+    def observe(self, runnable: Runnable) -> Observation:
+        """Execute one run and return its times."""
+        start = now()
         runnable.run()
-        if not naive:
+        if not self._naive:
             runnable.wait()
-    end = now()
-    if not naive:
-        return Observation((end - start) / 1e9, (end - start) / 1e9)
-    runnable.wait()
-    return Observation((end - start) / 1e9, (now() - start) / 1e9)
+        end = ready = now()
+        if self._naive:
+            runnable.wait()
+            ready = now()
+        if self._readings is not None:
+            forced = ready if self._naive else self._readings.ready_ns()
+            self._readings.add_region(
+                "bench", self._key, start, end, (end - start) / 1e9, "run", forced
+            )
+        return Observation((end - start) / 1e9, (ready - start) / 1e9)
 
 
 def enough(runs: int, elapsed: float, wanted: int | None, budget: float) -> bool:
@@ -69,11 +89,3 @@ def enough(runs: int, elapsed: float, wanted: int | None, budget: float) -> bool
     if runs >= RUNS:
         return elapsed >= budget
     return runs >= FEWEST_RUNS and elapsed >= 4 * budget
-
-
-def _region(case: dict[str, str]) -> AbstractContextManager[object]:
-    agent = sys.modules.get("coldsoak_agent.region")
-    if agent is None:
-        return nullcontext()
-    region: AbstractContextManager[object] = agent.region("run", kind="bench", case=case)
-    return region

@@ -136,10 +136,11 @@ class Torch(Backend):
 
 
 def _checksum(output: Array) -> dict[str, float]:
-    wide = output.double().flatten()
+    wide = output.double()
     return {
         "mean": wide.mean().item(),
         "rms": wide.square().mean().sqrt().item(),
-        "first": wide[0].item(),
-        "last": wide[-1].item(),
+        "first": wide.flatten()[0].item(),
+        "edge": wide[(0,) * (wide.ndim - 1)][-1].item(),
+        "last": wide.flatten()[-1].item(),
     }

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from coldsoak.backends import Backend, DeviceInfo, Runnable
-    from coldsoak.backends.timing import Observation
+    from coldsoak.backends.timing import Observation, Observer
     from coldsoak.workloads import Workload
 
 __all__ = ["main"]
@@ -81,7 +81,7 @@ def _case(
     compiler: str,
     request: dict[str, Any],
 ) -> dict[str, Any]:
-    from coldsoak.backends.timing import now
+    from coldsoak.backends.timing import Observer, now
 
     times = [now()]
     inputs = backend.place(workload, device)
@@ -90,7 +90,8 @@ def _case(
     times.append(now())
     naive = bool(request.get("naive"))
     case = {"shape": workload.label()} if len(request["shapes"]) > 1 else {}
-    observed = _runs(runnable, case, request.get("runs"), request.get("steady_s", 5.0), naive=naive)
+    observer = Observer(case, naive=naive)
+    observed = _runs(runnable, observer, request.get("runs"), request.get("steady_s", 5.0))
     outputs = runnable.checksum()
     report = {
         "shape": dict(workload.dims),
@@ -107,15 +108,15 @@ def _case(
 
 
 def _runs(
-    runnable: Runnable, case: dict[str, str], wanted: int | None, budget: float, *, naive: bool
+    runnable: Runnable, observer: Observer, wanted: int | None, budget: float
 ) -> list[Observation]:
-    from coldsoak.backends.timing import enough, observe
+    from coldsoak.backends.timing import enough
 
-    observed = [observe(runnable, case, naive=naive)]
+    observed = [observer.observe(runnable)]
     elapsed = 0.0
     later = None if wanted is None else wanted - 1
     while not enough(len(observed) - 1, elapsed, later, budget):
-        observed.append(observe(runnable, case, naive=naive))
+        observed.append(observer.observe(runnable))
         elapsed += observed[-1].ready
     return observed
 
@@ -127,6 +128,12 @@ def _list_devices(framework: str) -> dict[str, Any]:
     backend.load()
     devices = [vars(device) for device in backend.devices()]
     return {"framework": framework, "versions": backend.versions(), "devices": devices}
+
+
+def _list_installed() -> dict[str, Any]:
+    from coldsoak import backends
+
+    return {"installed": backends.installed(), "python": sys.version.split()[0]}
 
 
 def _explained(error: BaseException, request: dict[str, Any]) -> dict[str, str]:
@@ -145,15 +152,27 @@ def _explained(error: BaseException, request: dict[str, Any]) -> dict[str, str]:
     return {"kind": type(error).__name__, "what": what, "why": "", "do": "The traceback is above."}
 
 
+def _tell_agent(report: dict[str, Any]) -> None:
+    """Hand the report to coldsoak's agent, which saves it with the launch's regions."""
+    core = sys.modules.get("coldsoak_agent.core")
+    if core is not None:
+        core.agent.note("data", json.dumps(report))
+
+
 def main(argv: list[str]) -> int:
     """Carry out the request in ``argv[0]`` (JSON) and print the report; 0, or 1 on failure."""
     from coldsoak.backends.report import emit
     from coldsoak.errors import ColdsoakError
 
     request = json.loads(argv[0])
-    listing = request.get("task") == "devices"
+    task = request.get("task", "run")
     try:
-        report = _list_devices(request["framework"]) if listing else _execute(request)
+        if task == "installed":
+            report = _list_installed()
+        elif task == "devices":
+            report = _list_devices(request["framework"])
+        else:
+            report = _execute(request)
     except Exception as error:  # noqa: BLE001  (whatever a framework raises is explained)
         if not isinstance(error, ColdsoakError):
             sys.excepthook(type(error), error, error.__traceback__)
@@ -163,6 +182,7 @@ def main(argv: list[str]) -> int:
         emit({"framework": request["framework"], "error": explained})
         return 1
     emit(report)
+    _tell_agent(report)
     return 0
 
 

@@ -1,1 +1,1 @@
-"""TODO"""
+"""The machine: what it is, which devices it has, and what the frameworks call them."""

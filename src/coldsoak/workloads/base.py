@@ -39,6 +39,8 @@ class Workload(ABC):
     """One line for people."""
     defaults: ClassVar[dict[str, int]]
     """All dimensions; the first is the one that a bare ``--shape 1000`` sets."""
+    output_axes: ClassVar[str] = "plain"
+    """``plain`` or ``image``, as :class:`Tensor` has it; frameworks may order images otherwise."""
     tolerance: ClassVar[dict[str, float]]
     """Relative difference of checksums that rounding may cause, by dtype."""
 

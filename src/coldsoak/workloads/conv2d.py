@@ -25,6 +25,7 @@ class Conv2d(Workload):
         "filters": 32,
         "kernel": 3,
     }
+    output_axes: ClassVar[str] = "image"
     tolerance: ClassVar[dict[str, float]] = {
         "float64": 1e-9,
         "float32": 1e-3,  # Winograd and FFT algorithms round where the direct sum is exact

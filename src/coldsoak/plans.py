@@ -1,0 +1,333 @@
+"""``bench`` is ``run`` of coldsoak's own worker: this makes the commands, and compares the results."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from coldsoak import backends, workloads
+from coldsoak.backends.base import parse_device
+from coldsoak.backends.report import parse_report
+from coldsoak.errors import UsageError
+from coldsoak.machine import devices as machine_devices
+from coldsoak.machine import nvml
+from coldsoak.model.base import Frozen
+from coldsoak.model.result import Arm, Case, Launch, Note, Options, Result
+
+if TYPE_CHECKING:
+    from coldsoak.workloads import Workload
+
+__all__ = [
+    "DEFAULT_SHAPES",
+    "WORKER",
+    "Plan",
+    "check",
+    "plan",
+    "split_options",
+    "split_shapes",
+    "void",
+]
+
+WORKER = Path(backends.__file__).with_name("worker.py")
+"""The program of a launch; it is started by its path, so that any interpreter can run it."""
+
+DEFAULT_SHAPES = ("100", "1000")
+
+_SINGULAR = {
+    "framework": "frameworks",
+    "device": "devices",
+    "compiler": "compilers",
+    "mode": "compilers",
+    "modes": "compilers",
+    "shape": "shapes",
+}
+_MANY = ("frameworks", "devices", "compilers", "shapes")
+_PLAN = (*_MANY, "dtype", "inner", "runs", "steady_s", "naive", "warm_shapes", "python")
+
+
+class Plan(Frozen, kw_only=True):
+    """What to measure, and what the user should hear about the choice."""
+
+    arms: tuple[Arm, ...]
+    notes: tuple[Note, ...] = ()
+
+
+def plan(
+    workload: str = "matmul",
+    *,
+    frameworks: Sequence[str] = (),
+    devices: Sequence[str] = (),
+    compilers: Sequence[str] = (),
+    shapes: Sequence[str] = DEFAULT_SHAPES,
+    dtype: str = "float32",
+    inner: int = 10,
+    runs: int | None = None,
+    steady_s: float = 5.0,
+    naive: bool = False,
+    warm_shapes: bool = False,
+    python: str = "",
+) -> Plan:
+    """Return one arm for each framework, compiler, device and shape.
+
+    Args:
+        workload: Name of the workload.
+        frameworks: Names; empty for all that the interpreter has.
+        devices: ``cpu``, ``gpu``, ``cuda:1``, ``/GPU:0``, …; empty for the first GPU and the CPU,
+            as far as each framework sees them (they are asked only on a machine with a card).
+        compilers: Modes such as ``eager`` and ``xla``; a framework takes those that it has. Empty
+            for the first of each framework.
+        shapes: As ``Workload.at`` takes them; see :func:`split_shapes`.
+        dtype: Element type.
+        inner: Products in a run.
+        runs: Runs in a launch, the first included; None for 20 to 200 within ``steady_s``.
+        steady_s: Seconds of later runs to spend in a launch.
+        naive: End each run without waiting for the device, and note when it was done.
+        warm_shapes: All shapes in one process, so that only the first meets a cold process.
+        python: Interpreter to measure; empty for this one.
+
+    Raises:
+        UsageError: Something named does not exist, or no framework is left.
+
+    """
+    python = python or sys.executable
+    cls = workloads.get(workload)
+    cases = [cls.at(shape, dtype=dtype, inner=inner) for shape in shapes]
+    present = _installed(python)
+    chosen = tuple(frameworks) or present
+    if not chosen:
+        raise UsageError(
+            "There is no framework to measure.",
+            why=f"None of {', '.join(backends.names())} is installed for {python}.",
+            do="Type: pip install 'coldsoak[demo]'",
+        )
+    request = {"workload": workload, "dtype": dtype, "inner": inner, "runs": runs}
+    request |= {"steady_s": steady_s, "naive": naive}
+    places = _places(chosen, devices, python)
+    groups = [tuple(cases)] if warm_shapes else [(case,) for case in cases]
+    arms = tuple(
+        _arm((python, str(WORKER)), {**request, "framework": framework, **mode}, group)
+        for group in groups
+        for framework in chosen
+        for mode in (
+            {"compiler": compiler, "device": device}
+            for compiler in _compilers(framework, compilers)
+            for device in places[framework]
+        )
+    )
+    if not arms:
+        raise UsageError(
+            "No framework can run what was asked.",
+            why=f"Modes asked: {', '.join(compilers) or 'any'}; devices: {', '.join(devices) or 'any'}.",
+            do="`coldsoak devices` lists what each framework sees.",
+        )
+    notes = () if frameworks else _missing(present)
+    return Plan(arms=arms, notes=notes)
+
+
+def split_shapes(text: str) -> tuple[str, ...]:
+    """Return the shapes in a command line: ``50,100`` is two, ``size=56,batch=4;size=112`` too."""
+    if "=" in text:
+        return tuple(part.strip() for part in text.split(";") if part.strip())
+    return tuple(part.strip() for part in text.replace(";", ",").split(",") if part.strip())
+
+
+def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], Options]:
+    """Part keyword arguments into those of :func:`plan` and the fields of ``model.Options``.
+
+    The singular forms of the command line are accepted: ``framework="torch"``, ``shape="100,1000"``,
+    ``mode="xla"``.
+
+    Raises:
+        UsageError: A name belongs to neither.
+
+    """
+    selection: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for name, value in options.items():
+        known = _SINGULAR.get(name, name)
+        if known in _MANY:
+            selection[known] = _many(known, value)
+        elif known in _PLAN:
+            selection[known] = value
+        elif known in Options.__struct_fields__:
+            rest[known] = value
+        else:
+            raise UsageError(
+                f"bench has no option {name!r}.",
+                do=f"It takes {', '.join((*_PLAN, *Options.__struct_fields__))}.",
+            )
+    return selection, Options(**rest)
+
+
+def _many(name: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, (str, int)):
+        text = str(value)
+        return split_shapes(text) if name == "shapes" else tuple(text.split(","))
+    return tuple(map(str, value)) if isinstance(value, Sequence) else (str(value),)
+
+
+def _missing(present: Sequence[str]) -> tuple[Note, ...]:
+    return tuple(
+        Note(
+            code="framework_missing", text=f"{name} is not installed: {backends.get(name).install}"
+        )
+        for name in backends.names()
+        if name not in present
+    )
+
+
+def _installed(python: str) -> tuple[str, ...]:
+    if python == sys.executable:
+        return backends.installed()
+    argv = [python, str(WORKER), json.dumps({"task": "installed", "framework": ""})]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(
+            f"The interpreter {python} cannot be run.",
+            why=str(error),
+            do="Give --python the path of a Python 3.9 or later.",
+        ) from None
+    report = parse_report(done.stdout)
+    if "installed" not in report:
+        raise UsageError(
+            f"The interpreter {python} cannot run the bench worker.",
+            why=(done.stderr.strip().splitlines() or ["It printed nothing."])[-1],
+            do="Give --python the path of a Python 3.9 or later.",
+        )
+    return tuple(report["installed"])
+
+
+def _compilers(framework: str, wanted: Sequence[str]) -> tuple[str, ...]:
+    known = backends.get(framework).compilers
+    if not wanted:
+        return known[:1]
+    return tuple(compiler for compiler in wanted if compiler in known)
+
+
+def _places(
+    frameworks: Sequence[str], devices: Sequence[str], python: str
+) -> Mapping[str, tuple[str, ...]]:
+    """Return the devices to measure for each framework, in coldsoak's own spelling."""
+    if devices:
+        return dict.fromkeys(frameworks, tuple(map(_canonical, devices)))
+    if not nvml.read().cards:
+        return {name: () if name == "cupy" else ("cpu",) for name in frameworks}
+    survey = machine_devices.survey(frameworks, python=python)
+    return {
+        seen.name: tuple(
+            "cpu" if kind == "cpu" else "gpu:0"
+            for kind in ("gpu", "cpu")
+            if any(device.kind == kind for device in seen.devices)
+        )
+        for seen in survey.frameworks
+    }
+
+
+def _canonical(device: str) -> str:
+    """Return ``cpu`` or ``gpu:1`` for any framework's spelling; plug-ins may have other names."""
+    parsed = parse_device(device)
+    if parsed is None:
+        return device
+    kind, index = parsed
+    return kind if kind == "cpu" and index == 0 else f"{kind}:{index}"
+
+
+def _arm(program: tuple[str, str], request: Mapping[str, Any], cases: Sequence[Workload]) -> Arm:
+    case = cases[0]
+    framework, compiler, device = (request[key] for key in ("framework", "compiler", "device"))
+    asked = {**request, "shapes": [dict(one.dims) for one in cases]}
+    alone = len(cases) == 1
+    label = "+".join(one.label() for one in cases)
+    return Arm(
+        name=f"{framework} {compiler} {device} {label}",
+        argv=(*program, json.dumps(asked)),
+        case=Case(
+            workload=case.name,
+            framework=framework,
+            device=device,
+            compiler=compiler,
+            shape=dict(case.dims) if alone else {},
+            dtype=case.dtype,
+            inner=case.inner,
+            flops=case.flops if alone else 0.0,
+            bytes_moved=case.bytes_moved if alone else 0.0,
+        ),
+    )
+
+
+def check(result: Result) -> tuple[Note, ...]:
+    """Return a note for each arm whose numbers cannot be compared with the other arms'.
+
+    ``checksum_differs``: it computed something else than the largest group of arms that agree, or
+    than the only other one. ``other_device``: its output lay on another kind of device than asked.
+    The text begins with the name of the arm.
+    """
+    return tuple(Note(code=code, text=f"{arm}: {why}") for arm, code, why in _faults(result))
+
+
+def void(result: Result) -> Result:
+    """Return ``result`` with the launches of the arms that :func:`check` names marked invalid."""
+    reasons = {arm: f"{code}: {why}" for arm, code, why in _faults(result)}
+    launches = tuple(
+        replace(launch, invalid=reasons[launch.arm])
+        if launch.arm in reasons and not launch.invalid
+        else launch
+        for launch in result.launches
+    )
+    return replace(result, launches=launches)
+
+
+def _faults(result: Result) -> Iterator[tuple[str, str, str]]:
+    groups: dict[tuple[Any, ...], dict[str, Mapping[str, float]]] = defaultdict(dict)
+    for arm in result.arms:
+        launch = _first_report(result, arm.name)
+        if arm.case is None or launch is None:
+            continue
+        asked, used = arm.case.device, str(launch.data.get("location", ""))
+        if _kind(asked) and _kind(used) and _kind(asked) != _kind(used):
+            yield arm.name, "other_device", f"the output was on {used}, asked was {asked}"
+        case = arm.case
+        key = (case.workload, tuple(sorted(case.shape.items())), case.dtype)
+        groups[key][arm.name] = launch.data["outputs"]
+    for (workload, _, dtype), outputs in groups.items():
+        tolerance = workloads.get(workload).tolerance[dtype]
+        for arm_name, why in _outvoted(outputs, tolerance):
+            yield arm_name, "checksum_differs", why
+
+
+def _outvoted(
+    outputs: Mapping[str, Mapping[str, float]], tolerance: float
+) -> Iterator[tuple[str, str]]:
+    """Return the arms that disagree with the one with which most others agree."""
+    agreeing = {
+        name: sum(not workloads.agree(mine, other, tolerance) for other in outputs.values())
+        for name, mine in outputs.items()
+    }
+    best = max(agreeing, key=lambda name: agreeing[name])
+    undecided = len(outputs) > 1 and agreeing[best] == 1
+    for name, mine in outputs.items():
+        rival = next((other for other in outputs if other != name), best) if undecided else best
+        different = workloads.agree(mine, outputs[rival], tolerance)
+        if different:
+            numbers = ", ".join(
+                f"{key} {a:.7g} against {b:.7g}" for key, (a, b) in different.items()
+            )
+            yield name, f"{numbers} in {rival} (tolerance {tolerance:g})"
+
+
+def _first_report(result: Result, arm: str) -> Launch | None:
+    mine = (launch for launch in result.launches if launch.arm == arm)
+    return next((launch for launch in mine if isinstance(launch.data.get("outputs"), dict)), None)
+
+
+def _kind(device: str) -> str:
+    parsed = parse_device(device)
+    return parsed[0] if parsed else ""
