@@ -8,7 +8,8 @@ CALLED, RETURNED = -1, -2  # edges that change the bit: a call of, a function re
 
 WORDS = frozenset(
     "time perf_counter monotonic process_time thread_time time_ns perf_counter_ns monotonic_ns "
-    "process_time_ns thread_time_ns now utcnow today default_timer timer clock".split()
+    "process_time_ns thread_time_ns clock_gettime clock_gettime_ns "
+    "now utcnow today default_timer timer clock".split()
 )
 WITH_ARGUMENTS = frozenset(("now", "utcnow", "clock_gettime", "clock_gettime_ns"))
 COMPILED = frozenset(
