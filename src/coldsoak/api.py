@@ -66,8 +66,8 @@ def bench(
         ColdsoakError: Nothing fits the selection, or no launch gives a number.
 
     """
-    from coldsoak.plans import plan
     from coldsoak.pipeline import measure
+    from coldsoak.plans import plan
 
     made = plan(
         workload,

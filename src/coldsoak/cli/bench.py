@@ -57,8 +57,8 @@ def bench(
     force: opt.Force = False,
 ) -> None:
     """Measure the first run of WORKLOAD: frameworks, modes, devices and shapes side by side."""
-    from coldsoak.plans import plan, split_shapes
     from coldsoak.cli.measuring import Outputs, answer
+    from coldsoak.plans import plan, split_shapes
 
     options = opt.to_options(
         launches=launches,

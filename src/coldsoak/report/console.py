@@ -22,15 +22,18 @@ if TYPE_CHECKING:
     from coldsoak.model.result import Result, Summary
     from coldsoak.report.sheet import Column, Sheet
 
-__all__ = ["caption", "print_sheet", "render", "sheets"]
+__all__ = ["caption", "print_lines", "print_sheet", "render", "sheets"]
 
 INDENT = 2
+
+WIDEST_TABLE = 110
+"""Columns that a table with elided texts takes at most."""
 
 
 def render(result: Result, console: Console) -> None:
     """Print the whole answer: a sentence, tables, remarks, and the next command to type."""
-    _print(Text(headline(result), style="bold"), console)
-    _print(Text(caption(result), style="dim"), console)
+    print_lines(Text(headline(result), style="bold"), console)
+    print_lines(Text(caption(result), style="dim"), console)
     for finding in result.findings:
         _print_finding(finding, console)
     for sheet in sheets(result):
@@ -75,9 +78,9 @@ def caption(result: Result) -> str:
 def print_sheet(sheet: Sheet, console: Console) -> None:
     """Print one table with its title above and its remarks below."""
     console.print()
-    _print(Text(sheet.title, style="bold"), console)
+    print_lines(Text(sheet.title, style="bold"), console)
     lines = _lines(_table(sheet, console), console, INDENT)
-    header = len(lines) - len(sheet.rows)
+    header = len(lines) - len(sheet.rows)  # with details each row is one line
     for number, line in enumerate(lines):
         console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
         detail = sheet.details[number - header] if sheet.details and number >= header else ""
@@ -85,17 +88,18 @@ def print_sheet(sheet: Sheet, console: Console) -> None:
             text = Text(" " * 2 * INDENT + detail, style="dim")
             console.print(text, no_wrap=True, overflow="ellipsis")
     for remark in sheet.remarks:
-        _print(Text(remark, style="dim"), console, INDENT)
+        print_lines(Text(remark, style="dim"), console, indent=INDENT)
 
 
-def _print(text: Text, console: Console, indent: int = 0) -> None:
-    for line in _lines(text, console, indent):
+def print_lines(text: Text, console: Console, *, indent: int = 0, width: int = 0) -> None:
+    """Print ``text`` folded to ``width`` columns (0: the console's), without trailing spaces."""
+    for line in _lines(text, console, indent, width):
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
 
 
-def _lines(renderable: RenderableType, console: Console, indent: int) -> list[Text]:
+def _lines(renderable: RenderableType, console: Console, indent: int, width: int = 0) -> list[Text]:
     """Render to lines without the spaces that fill them up: a log file is not a screen."""
-    options = console.options.update(width=console.width - indent, highlight=False)
+    options = console.options.update(width=(width or console.width) - indent, highlight=False)
     lines = []
     for segments in console.render_lines(renderable, options, pad=False):
         line = Text(" " * indent)
@@ -107,13 +111,22 @@ def _lines(renderable: RenderableType, console: Console, indent: int) -> list[Te
 
 
 def _table(sheet: Sheet, console: Console) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(
+        box=None,
+        show_header=any(column.title for column in sheet.columns),
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        header_style="dim",
+    )
+    if any(column.elide for column in sheet.columns):
+        table.width = min(console.width - INDENT, WIDEST_TABLE)
     for column in sheet.columns:
         table.add_column(
             column.title,
             justify="right" if column.right else "left",
             no_wrap=column.right or column.elide or bool(sheet.details),
             overflow="ellipsis" if column.elide or sheet.details else "fold",
+            ratio=1 if column.elide else None,
             vertical="top",
         )
     for number, row in enumerate(sheet.rows, start=1):
@@ -135,13 +148,13 @@ def _cell(text: str, column: Column, console: Console) -> Text:
 def _print_remarks(result: Result, console: Console) -> None:
     console.print()
     for line in _counts(result):
-        _print(Text(line, style="dim"), console)
+        print_lines(Text(line, style="dim"), console)
     for text, tail in failures(result):
-        _print(Text(f"{text}.", style="red"), console)
+        print_lines(Text(f"{text}.", style="red"), console)
         for line in tail:
-            _print(Text(line, style="dim"), console, 2 * INDENT)
+            print_lines(Text(line, style="dim"), console, indent=2 * INDENT)
     for text in notes(result):
-        _print(Text(f"Note: {text}", style="yellow"), console)
+        print_lines(Text(f"Note: {text}", style="yellow"), console)
 
 
 def _counts(result: Result) -> list[str]:
@@ -165,7 +178,7 @@ def _print_finding(finding: Finding, console: Console) -> None:
     place = f" ({finding.file}:{finding.line})" if finding.file else ""
     sure = "" if finding.confidence == "measured" else f", {finding.confidence}"
     head = (f"{finding.severity}{sure}: ", _SEVERITY[finding.severity])
-    _print(Text.assemble(head, (finding.title + place, "bold")), console)
+    print_lines(Text.assemble(head, (finding.title + place, "bold")), console)
     for line in (finding.text, *finding.evidence, finding.settle, *finding.advice):
         if line:
-            _print(Text(line), console, INDENT)
+            print_lines(Text(line), console, indent=INDENT)

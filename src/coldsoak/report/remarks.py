@@ -26,6 +26,9 @@ _STOPPED = {
     "failure": "stopped because launches failed",
 }
 
+DATA = "data"
+"""Code of the note by which a worker reports figures; it is for programs, not for readers."""
+
 INTERVAL_FROM = 6
 """Launches from which a 95 % interval of the median exists."""
 
@@ -103,10 +106,13 @@ def _how(result: Result, launch: Launch) -> str:
 def notes(result: Result) -> list[str]:
     """Return what the reader should hear about the measurement, each once."""
     launches = [launch for launch in result.launches if launch.round > 0]
-    said = Counter(note.text for launch in launches for note in dict.fromkeys(launch.notes))
+    good = [one for one in launches if one.status == "ok" and not one.invalid] or launches
+    said = Counter(
+        note.text for launch in good for note in dict.fromkeys(launch.notes) if note.code != DATA
+    )
     lines = [note.text for note in result.notes]
     lines += [_of(result, summary, note) for summary in result.summaries for note in summary.notes]
-    lines += [_in_how_many(text, count, len(launches)) for text, count in said.items()]
+    lines += [_in_how_many(text, count, len(good)) for text, count in said.items()]
     invalid = Counter(launch.invalid for launch in launches if launch.invalid)
     lines += [
         f"{plural(count, 'launch', 'launches')} left out and replaced: {why}."

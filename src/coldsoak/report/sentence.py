@@ -113,7 +113,9 @@ def _arm_name(result: Result, name: str) -> str:
         return name
     cases = [other.case for other in result.arms if other.case]
     case = arm.case
-    text = f"{case.framework} with {case.compiler}" if case.compiler else case.framework
+    ways = {other.compiler for other in cases if other.framework == case.framework}
+    plain = case.compiler in {"", "eager"} and len(ways) == 1
+    text = case.framework if plain else f"{case.framework} with {case.compiler or 'no compiler'}"
     if len({other.device for other in cases}) > 1:
         text += f" on {case.device}"
     sizes = " × ".join(str(size) for size in dict.fromkeys(case.shape.values()))

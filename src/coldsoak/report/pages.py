@@ -1,0 +1,83 @@
+"""The page of a cause on a terminal, and the list of all causes."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from coldsoak.errors import UsageError
+from coldsoak.ledger.taxonomy import PAGES
+from coldsoak.model.causes import GROUPS, Cause
+from coldsoak.report.console import print_lines, print_sheet
+from coldsoak.report.sheet import Column, Sheet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+__all__ = ["cause_named", "print_codes", "print_page"]
+
+WIDEST = 100
+"""Columns beyond which prose is hard to read."""
+
+
+def cause_named(code: str) -> Cause:
+    """Return the cause called ``code``; dashes and capitals are forgiven.
+
+    Raises:
+        UsageError: There is none; suggests the nearest.
+
+    """
+    wanted = code.strip().lower().replace("-", "_")
+    codes = [str(cause) for cause in Cause]
+    if wanted in codes:
+        return Cause(wanted)
+    near = difflib.get_close_matches(wanted, codes, n=1, cutoff=0.5)
+    raise UsageError(
+        f"There is no cause {code}.",
+        why=f"Did you mean {near[0]}?" if near else "",
+        do=f"coldsoak explain {near[0]}" if near else "coldsoak explain",
+    )
+
+
+def print_codes(console: Console) -> None:
+    """List every cause with its title, by group."""
+    for group, causes in GROUPS.items():
+        rows = tuple((str(cause), PAGES[cause].title) for cause in causes)
+        print_sheet(Sheet(group.capitalize(), (Column(""), Column("")), rows), console)
+    console.print()
+    console.print(Text("Next: coldsoak explain CODE", style="dim"))
+
+
+def print_page(cause: Cause, console: Console) -> None:
+    """Print what a cause is, how it grows, what counts as evidence, what helps and what does not."""
+    page = PAGES[cause]
+    _prose(Text(f"{cause}: {page.title}", style="bold"), console)
+    console.print()
+    _prose(Text(page.what), console)
+    _section("Grows with", [page.scales], console)
+    _section("Counted when", [page.evidence], console)
+    _section("What helps", [_remedy(code, advice) for code, advice in page.remedies], console)
+    _section("Beware", [page.traps], console)
+    console.print()
+    _prose(Text("Only `coldsoak fix` can tell what helps here: it measures.", style="dim"), console)
+
+
+def _section(heading: str, texts: Sequence[str], console: Console) -> None:
+    if not any(texts):
+        return
+    console.print()
+    console.print(Text(heading, style="bold"))
+    for text in texts:
+        _prose(Text(text[:1].upper() + text[1:]), console, indent=2)
+
+
+def _remedy(code: str, advice: str) -> str:
+    return f"- {advice.rstrip('.')}" + (f" ({code})" if code else "")
+
+
+def _prose(text: Text, console: Console, indent: int = 0) -> None:
+    print_lines(text, console, indent=indent, width=min(console.width, WIDEST))

@@ -1,0 +1,198 @@
+"""The command line as a user types it: real processes, real exit statuses."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+SCRIPT = """
+import sys, time
+
+def step(n):
+    start = time.perf_counter()
+    if n == 0:
+        time.sleep(0.3)
+    total = sum(range(20_000))
+    return time.perf_counter() - start
+
+if "--fail" in sys.argv:
+    sys.exit("no luck today")
+for n in range(4):
+    step(n)
+print("arguments", sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def work(tmp_path):
+    """A folder with a slow script and a result store of its own."""
+    (tmp_path / "slow.py").write_text(SCRIPT)
+    return tmp_path
+
+
+def environment(work):
+    keep = {name: value for name, value in os.environ.items() if not name.startswith("COLDSOAK")}
+    return keep | {"COLDSOAK_HOME": str(work / "home"), "NO_COLOR": "1", "COLUMNS": "80"}
+
+
+def coldsoak(work, *arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "coldsoak", *arguments],
+        cwd=work,
+        env=environment(work),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+def run(work, *options):
+    return coldsoak(
+        work, "run", "--launches", "2", "--no-trace", *options, sys.executable, "slow.py"
+    )
+
+
+def test_run_answers_in_one_sentence_and_ends_with_a_command(work):
+    done = run(work)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("The first run takes 30")
+    assert "are paid once per" in " ".join(lines[:2])
+    assert lines[-1].startswith("Next: coldsoak ")
+    assert "2 timed launches, 1 discarded, " in done.stdout
+    assert "discarded launch 1 of" in done.stderr
+
+
+def test_the_command_keeps_its_own_options_with_and_without_dashes(work):
+    for arguments in (["--"], []):
+        done = coldsoak(
+            work,
+            *["run", "--launches", "1", "--no-trace", "--echo", *arguments],
+            *[sys.executable, "slow.py", "--budget", "x", "-h"],
+        )
+        assert done.returncode == 0, done.stderr
+        assert "arguments ['--budget', 'x', '-h']" in done.stdout + done.stderr
+
+
+def test_the_result_file_is_the_stored_one_and_is_not_overwritten(work):
+    assert run(work, "--json", "out.json").returncode == 0
+    document = json.loads((work / "out.json").read_text())
+    assert document["format"] == 1
+    counted = [one for one in document["launches"] if one["round"] and not one.get("invalid")]
+    assert len(counted) == 2  # others may have been replaced, on a busy machine
+    again = run(work, "--json", "out.json")
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
+    assert "--force" in again.stderr
+    assert len(list((work / "home" / "results").iterdir())) == 1
+
+
+def test_report_renders_again_what_run_printed(work):
+    printed = run(work).stdout
+    assert coldsoak(work, "report").stdout == printed
+    assert coldsoak(work, "report", "last", "--markdown").stdout.startswith("**The first run")
+    rows = list(csv.DictReader(io.StringIO(coldsoak(work, "report", "--csv").stdout)))
+    assert len(rows) >= 3 * 4
+    assert {row["run"] for row in rows} == {"0", "1", "2", "3"}
+    assert 0.3 < float(rows[0]["region_s"]) < 0.5
+    assert "slow.py" in coldsoak(work, "results").stdout
+
+
+def test_a_failing_command_is_told_with_its_last_words(work):
+    done = coldsoak(work, "run", "--launches", "2", sys.executable, "slow.py", "--fail")
+    assert done.returncode == 1
+    assert "no luck today" in done.stderr
+    assert "launch 0" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "no-such-program-here"], ["no-such-program-here"]),
+        (["run"], ["COMMAND"]),
+        (["run", "--launches", "0", "true"], ["--launches"]),
+        (["run", "--cold", "ice", "true"], ["ice", "process"]),
+        (["run", "--frobnicate", "true"], ["--frobnicate"]),
+        (["report", "nothing-like-this"], ["nothing-like-this"]),
+        (["report", "--markdown", "--csv"], ["exclude"]),
+        (["bench", "no-such-work"], ["no-such-work", "matmul"]),
+        (["explain", "lazy_kernel_loads"], ["lazy_kernel_load"]),
+    ],
+)
+def test_usage_errors_are_two_and_say_what_to_do(work, arguments, words):
+    done = coldsoak(work, *arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+def test_control_c_reports_what_was_measured(work):
+    child = subprocess.Popen(
+        [sys.executable, "-m", "coldsoak", "run", "--no-trace", sys.executable, "slow.py"],
+        cwd=work,
+        env=environment(work),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not _valid_launches(work) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 130, err
+    assert out.startswith("The first run takes 3")
+    assert "interrupted" in out
+    assert coldsoak(work, "report").stdout == out
+
+
+def _valid_launches(work):
+    files = list((work / "home").glob("results/*/result.json"))
+    launches = json.loads(files[0].read_text()).get("launches", ()) if files else ()
+    return [one for one in launches if one["round"] > 0 and not one.get("invalid")]
+
+
+def test_schema_is_json_schema(work):
+    schema = json.loads(coldsoak(work, "schema").stdout)
+    assert schema["$ref"] == "#/$defs/Result"
+    assert "launches" in schema["$defs"]["Result"]["properties"]
+
+
+def test_version_and_help(work):
+    from coldsoak import __version__
+
+    assert coldsoak(work, "--version").stdout == f"coldsoak {__version__}\n"
+    helped = coldsoak(work, "--help").stdout
+    for command in ("run", "bench", "devices", "report", "explain", "schema", "results"):
+        assert f"\n  {command} " in helped
+
+
+def test_explain_lists_every_cause_and_prints_a_page(work):
+    from coldsoak.model.causes import Cause
+
+    listed = coldsoak(work, "explain").stdout
+    assert [cause for cause in Cause if str(cause) not in listed] == []
+    page = coldsoak(work, "explain", "lazy_kernel_load").stdout
+    assert page.startswith("lazy_kernel_load")
+
+
+def test_help_loads_none_of_the_heavy_libraries():
+    code = (
+        "import sys\n"
+        "from coldsoak.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'rich.table', 'rich.live', 'msgspec', 'scipy', 'numpy', 'psutil', 'altair'}\n"
+        "print('LOADED', sorted(heavy & set(sys.modules)))\n"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.splitlines()[-1] == "LOADED []"
