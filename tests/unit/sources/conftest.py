@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import coldsoak
 import pytest
+
+import coldsoak
 
 INJECT = Path(coldsoak.__file__).parent / "inject"
 

@@ -52,9 +52,7 @@ class Ring:
     def comm(self, time: int, pid: int, name: str, *, executed=False) -> Ring:
         text = name.encode().ljust(16, b"\0")
         misc = 1 << 13 if executed else 0
-        self._record(
-            3, misc, struct.pack("<II", pid, pid) + text + self._trailer(pid, pid, time)
-        )
+        self._record(3, misc, struct.pack("<II", pid, pid) + text + self._trailer(pid, pid, time))
         return self
 
     def lost(self, count: int) -> Ring:

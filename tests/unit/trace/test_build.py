@@ -5,9 +5,10 @@ import time
 
 import msgspec
 import pytest
+
 from coldsoak.errors import FormatError
-from coldsoak.launch.symbols import Kernel
 from coldsoak.launch.procsampler import FILE_NAME, ProcSampler
+from coldsoak.launch.symbols import Kernel
 from coldsoak.launch.trace import build, load_trace, merge, save
 from coldsoak.model import spool
 from coldsoak.model.result import Child, Launch, SourceState
@@ -28,9 +29,7 @@ def perf_file(info=None):
 
 def make(tmp_path, *records, children=(), **kwargs):
     contents = [[PROCESS, *records]]
-    return build(
-        contents, launch=LAUNCH, folder=tmp_path, t0_ns=T0, children=children, **kwargs
-    )
+    return build(contents, launch=LAUNCH, folder=tmp_path, t0_ns=T0, children=children, **kwargs)
 
 
 def rows(trace, table, *names):

@@ -16,7 +16,9 @@ onednn_verbose,v1,1796044734173.0,primitive,create:cache_miss,cpu,matmul,brg,und
 
 def test_creations_of_all_versions_are_read():
     assert list(parse(LINES.splitlines())) == [
-        Primitive("create:cache_miss", "matmul", "brg:avx512", 1796044734172.25, 0.41, "64x64:64x64"),
+        Primitive(
+            "create:cache_miss", "matmul", "brg:avx512", 1796044734172.25, 0.41, "64x64:64x64"
+        ),
         Primitive("create:cache_hit", "matmul", "brg:avx512", 0.0, 0.01, "8x8:8x8"),
         Primitive("create:cache_miss", "convolution", "jit:avx2", 0.0, 1.5, "mb1"),
     ]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import struct
 
 import pytest
+
 from coldsoak.launch.perfdata import Comm, Fork, MapRecord, Sample, Switch, parse_maps, read_perf
 
 IDS = {"1": "clock", "2": "switch", "3": "fault.minor"}
@@ -73,6 +74,11 @@ def test_a_copy_of_maps_is_read_with_paths_that_hold_spaces():
         "nonsense\n"
     )
     code, memory = parse_maps(text, 7, 99)
-    assert (code.start, code.end, code.offset, code.name) == (0x7F00, 0x7F10, 0x20, "/opt/my lib.so")
+    assert (code.start, code.end, code.offset, code.name) == (
+        0x7F00,
+        0x7F10,
+        0x20,
+        "/opt/my lib.so",
+    )
     assert code.executable
     assert (memory.name, memory.executable, memory.pid) == ("//anon", False, 7)

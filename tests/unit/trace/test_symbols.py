@@ -6,10 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from coldsoak.launch.perfdata import MapRecord, parse_maps
-from coldsoak.launch.symbols import AddressSpace, Elf, Kernel, elf, library_name, short
 from hypothesis import given
 from hypothesis import strategies as st
+
+from coldsoak.launch.perfdata import MapRecord, parse_maps
+from coldsoak.launch.symbols import AddressSpace, Elf, Kernel, elf, library_name, short
 
 
 def mapping(start: int, end: int, name: str, offset: int = 0) -> MapRecord:
@@ -87,15 +88,15 @@ def test_a_mapping_in_the_middle_splits_the_old_one():
 
 
 @given(
-    st.lists(
-        st.tuples(st.integers(0, 60), st.integers(1, 20), st.sampled_from("abc")), max_size=25
-    )
+    st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20), st.sampled_from("abc")), max_size=25)
 )
 def test_the_last_mapping_of_an_address_counts(maps):
     space, truth = AddressSpace(), {}
     for start, size, name in maps:
         space.add(mapping(start, start + size, "/" + name))
-        truth.update({address: ("/" + name, address - start) for address in range(start, start + size)})
+        truth.update(
+            {address: ("/" + name, address - start) for address in range(start, start + size)}
+        )
     for address in range(85):
         assert space.place(address) == truth.get(address, ("[unmapped]", 0))
 
