@@ -10,13 +10,16 @@ from coldsoak.model.estimate import Estimate, Ratio, Verdict
 from coldsoak.stats import estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from coldsoak.model.result import Launch
 
 __all__ = [
     "compare",
     "corrected_level",
     "detectable_effect",
     "hodges_lehmann",
+    "match",
     "pairs_needed",
     "signed_rank_index",
     "tails_differ",
@@ -69,6 +72,25 @@ def compare(
         hodges_lehmann=math.exp(walsh),
         hodges_lehmann_interval=bounds and (math.exp(bounds[0]), math.exp(bounds[1])),
     )
+
+
+def match(
+    a: Iterable[Launch], b: Iterable[Launch], observe: Callable[[Launch], float | None]
+) -> tuple[list[float], list[float]]:
+    """Return what two arms gave in the rounds that both completed, in the order of rounds.
+
+    Args:
+        a: Launches of the baseline that count (``summary.usable``).
+        b: Launches of the other arm.
+        observe: Gives a launch's one value, or None when it has none.
+
+    """
+    rows = []
+    for launches in (a, b):
+        values = {launch.round: observe(launch) for launch in launches}
+        rows.append({place: value for place, value in values.items() if value is not None})
+    both = sorted(rows[0].keys() & rows[1].keys())
+    return [rows[0][place] for place in both], [rows[1][place] for place in both]
 
 
 def corrected_level(arms: int) -> float:

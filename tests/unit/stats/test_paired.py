@@ -8,12 +8,26 @@ from collections import Counter
 
 import pytest
 
+from coldsoak.model.result import Launch
 from coldsoak.stats import estimate, paired
 
 
 def arm(seed, n, *, level=1.0, noise=0.03):
     source = random.Random(seed)
     return [level * math.exp(source.gauss(0, noise)) for _ in range(n)]
+
+
+def test_pairs_are_the_rounds_that_both_arms_completed():
+    def launches(name, *rounds):
+        return [
+            Launch(index=0, round=place, arm=name, kind="timed", wall_ns=place) for place in rounds
+        ]
+
+    def observe(launch):
+        return None if (launch.arm, launch.round) == ("b", 4) else float(launch.wall_ns)
+
+    a, b = paired.match(launches("a", 3, 1, 2, 4), launches("b", 1, 3, 4, 5), observe)
+    assert a == b == [1.0, 3.0]
 
 
 def test_k_of_the_signed_rank_interval_agrees_with_the_published_table():
