@@ -1,6 +1,7 @@
 """Real launches of programs that misbehave."""
 
 import os
+import re
 import signal
 import socket
 import sys
@@ -11,18 +12,23 @@ from pathlib import Path
 import pytest
 
 from coldsoak.errors import UsageError
-from coldsoak.launch import proc
+from coldsoak.launch import coldness, proc
+from coldsoak.launch.conditions import Limits
 from coldsoak.launch.executor import ProcessExecutor
+from coldsoak.launch.pagecache import resident_bytes
 from coldsoak.launch.request import LaunchInterrupted, Request
+from coldsoak.launch.trace import load_trace
 from coldsoak.model.result import Arm, Options
 
+ANY_MACHINE = Limits(foreign_cpu=None, throttled=None)
+"""The machine of a test may be busy."""
 VICTIM = Path(__file__).parents[1] / "victims" / "launch_misbehave.py"
 
 
 @pytest.fixture
 def launch(tmp_path):
     def run(*command, executor=None, kind="timed", env=None, cwd="", **options):
-        executor = executor or ProcessExecutor(grace_s=0.3)
+        executor = executor or ProcessExecutor(grace_s=0.3, limits=ANY_MACHINE)
         arm = Arm(name="victim", argv=command, env=env or {}, cwd=cwd)
         asked = Options(**options)
         executor.check([arm], asked)
@@ -289,6 +295,51 @@ def test_without_bytecode(launch, tmp_path):
     prefix = (tmp_path / cold.log).read_text().strip()
     assert (tmp_path / warm.log).read_text().strip() != prefix
     assert "coldsoak-cold-" in prefix
+
+
+TIMED = """
+import time
+
+def work():
+    start = time.perf_counter()
+    time.sleep(0.05)
+    return time.perf_counter() - start
+
+while True:
+    work()
+"""
+
+
+@pytest.mark.parametrize("condition", ["region:work:4", "region:script.py:7:4"])
+def test_until_a_region(launch, tmp_path, condition):
+    (tmp_path / "script.py").write_text(TIMED)
+    found = launch(sys.executable, str(tmp_path / "script.py"), until=condition)
+    assert (found.status, found.ended_by, found.invalid) == ("ok", "region", "")
+    fourth = next(run for run in found.executions if run.run == 3)
+    assert found.until_ns == found.wall_ns == fourth.end_ns
+    assert found.signal in {None, signal.SIGTERM}
+
+
+def test_a_traced_launch_has_a_trace(launch, tmp_path):
+    found = launch(sys.executable, "-c", "import json", kind="traced")
+    assert found.status == "ok"
+    assert found.trace == "traces/000.trace.gz"
+    trace = load_trace(tmp_path / found.trace)
+    assert (trace.launch, trace.arm) == (0, "victim")
+    assert found.sources
+
+
+def test_a_disk_cold_launch_is_proved(launch, tmp_path, monkeypatch):
+    big = tmp_path / "big"
+    big.write_bytes(os.urandom(4 << 20))
+    monkeypatch.setattr(coldness, "command_files", lambda *_: {str(big)})
+    executor = ProcessExecutor()
+    for _ in range(2):
+        assert resident_bytes(str(big))[0] > 3 << 20
+        found = launch("sh", "-c", f"cat {big} > /dev/null", cold=("disk",), executor=executor)
+        assert found.status == "ok"
+        (text,) = [note.text for note in found.notes if note.code == "evicted"]
+        assert re.search(r"4\.\d MiB were in memory before the eviction and 0\.\d MiB after", text)
 
 
 def test_a_spawned_process_of_ours_is_left_alone(victim):

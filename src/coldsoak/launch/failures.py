@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from typing import TYPE_CHECKING
 
@@ -64,8 +63,8 @@ def _advice(launch: Launch, folder: Path) -> str:
 class Replacements:
     """Counts the launches that were replaced; at most 20 % of a session are.
 
-    A machine on which others are busy all the time would use the allowance up and leave nothing:
-    from then on launches that only share the CPU are kept, with a note.
+    A machine on which others are busy all the time (in round 0 already, or until the allowance is
+    used up) would leave nothing: there, launches that only share the CPU are kept, with a note.
     """
 
     def __init__(self) -> None:
@@ -73,8 +72,11 @@ class Replacements:
         self._busy_kept = False
 
     def tolerate(self, launch: Launch) -> Launch:
-        """Return the launch as valid if it is only a busy machine that the allowance ran out on."""
-        if not self._busy_kept or launch.status != "ok" or not self._only_busy(launch):
+        """Return the launch as valid if all that is wrong is a machine that is always busy."""
+        if launch.status != "ok" or not self._only_busy(launch):
+            return launch
+        self._busy_kept = self._busy_kept or launch.round == 0
+        if not self._busy_kept:
             return launch
         note = Note(code="machine_busy", text=f"kept although {launch.invalid}")
         return msgspec.structs.replace(launch, invalid="", notes=(*launch.notes, note))
@@ -82,7 +84,7 @@ class Replacements:
     def grant(self, launch: Launch, *, valid: int) -> bool:
         """Tell whether an invalid launch may be replaced when ``valid`` ones were had."""
         self.count += 1
-        allowed = max(_ALWAYS_GRANTED, math.ceil(REPLACED_SHARE * valid))
+        allowed = max(_ALWAYS_GRANTED, REPLACED_SHARE * (valid + self.count))
         if self.count <= allowed:
             return True
         if launch.status == "ok" and self._only_busy(launch):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = ["CoolDown", "GpuState", "Gpus"]
 
@@ -37,11 +38,24 @@ class GpuState:
 
 
 class Gpus:
-    """A handle on every visible card. Use :meth:`open`; it is None where there is no driver."""
+    """Every visible card. Use :meth:`open`; it returns None where there is no driver.
+
+    An open NVML keeps the driver of an idle card loaded, which would hide a part of the cold start
+    from the launches. Unless every card is in persistence mode, where the driver stays loaded
+    anyway, NVML is therefore opened for each reading and closed again.
+    """
 
     def __init__(self, nvml: Any) -> None:  # noqa: ANN401 - pynvml has no types
         self._nvml = nvml
-        self._cards = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
+        nvml.nvmlInit()
+        try:
+            self._cards = self._handles()
+            self._persistent = all(self._try(self._persistence(card)) for card in self._cards)
+        except nvml.NVMLError:
+            nvml.nvmlShutdown()
+            raise
+        if not self._persistent:
+            nvml.nvmlShutdown()
 
     @classmethod
     def open(cls) -> Gpus | None:
@@ -52,15 +66,33 @@ class Gpus:
         except (OSError, ImportError):
             return None
         try:
-            pynvml.nvmlInit()
             gpus = cls(pynvml)
         except pynvml.NVMLError:
             return None
         return gpus if gpus._cards else None
 
     def read(self) -> tuple[GpuState, ...]:
-        """Return the state of each card."""
-        return tuple(self._state(card) for card in self._cards)
+        """Return the state of each card; empty when the driver has gone away."""
+        try:
+            with self._opened() as cards:
+                return tuple(self._state(card) for card in cards)
+        except self._nvml.NVMLError:
+            return ()
+
+    @contextmanager
+    def _opened(self) -> Iterator[list[Any]]:
+        if self._persistent:
+            yield self._cards
+            return
+        self._nvml.nvmlInit()
+        try:
+            yield self._handles()
+        finally:
+            self._nvml.nvmlShutdown()
+
+    def _handles(self) -> list[Any]:
+        nvml = self._nvml
+        return [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
 
     def _state(self, card: Any) -> GpuState:  # noqa: ANN401
         nvml = self._nvml
@@ -77,6 +109,9 @@ class Gpus:
         running = self._try(lambda: nvml.nvmlDeviceGetComputeRunningProcesses(card)) or []
         uuid = self._try(lambda: nvml.nvmlDeviceGetUUID(card)) or ""
         return GpuState(uuid=str(uuid), values=values, pids=tuple(p.pid for p in running))
+
+    def _persistence(self, card: Any) -> Callable[[], Any]:  # noqa: ANN401
+        return lambda: self._nvml.nvmlDeviceGetPersistenceMode(card)
 
     def _try(self, ask: Callable[[], Any]) -> Any:  # noqa: ANN401
         try:
