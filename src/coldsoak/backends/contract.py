@@ -2,8 +2,8 @@
 
     python -m coldsoak.backends.contract mypackage.backend:MyBackend cpu
 
-Every workload is computed at a tiny size in every mode, and compared with the same workload in
-plain Python floats.
+Every workload is computed at a tiny size in every mode, and matrix products in every dtype; the
+results are compared with the same workload in plain Python floats.
 """
 
 from __future__ import annotations
@@ -50,15 +50,18 @@ def check(backend: type[Backend], device: str = "cpu") -> tuple[str, ...]:
     one.load()
     where = one.resolve(device)
     one.open(where)
+    first, dtype = backend.compilers[0], backend.dtypes[0]
+    cases = [
+        *((name, compiler, dtype) for name, compiler in pairs(SMALL, backend.compilers)),
+        *(("matmul", first, other) for other in backend.dtypes[1:]),
+    ]
     return tuple(
-        f"{name}, {compiler}: {fault}"
-        for name, compiler in pairs(SMALL, backend.compilers)
-        for fault in _faults(one, name, where, compiler)
+        f"{', '.join(case)}: {fault}" for case in cases for fault in _faults(one, where, *case)
     )
 
 
-def _faults(one: Backend, name: str, where: DeviceInfo, compiler: str) -> list[str]:
-    workload = workloads.get(name).at(SMALL[name], inner=2)
+def _faults(one: Backend, where: DeviceInfo, name: str, compiler: str, dtype: str) -> list[str]:
+    workload = workloads.get(name).at(SMALL[name], dtype=dtype, inner=2)
     try:
         runnable = one.prepare(workload, where, compiler)
         runnable.run()

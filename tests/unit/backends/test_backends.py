@@ -91,8 +91,8 @@ class Wrong(Numpy):
 
 def test_the_contract_catches_wrong_results_and_wrong_devices():
     faults = "\n".join(contract.check(Wrong))
-    assert "matmul, eager: edge is" in faults
-    assert "elementwise, eager: the output is on 'cuda:0', not on 'cpu'" in faults
+    assert "matmul, eager, float32: edge is" in faults
+    assert "elementwise, eager, float32: the output is on 'cuda:0', not on 'cpu'" in faults
 
 
 class Broken(Numpy):
@@ -101,7 +101,7 @@ class Broken(Numpy):
 
 
 def test_the_contract_reports_exceptions():
-    assert "matmul, eager: RuntimeError: no kernel image" in contract.check(Broken)
+    assert "matmul, eager, float32: RuntimeError: no kernel image" in contract.check(Broken)
 
 
 def test_every_product_is_computed_and_only_the_last_outputs_are_kept():

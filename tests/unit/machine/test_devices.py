@@ -1,0 +1,223 @@
+"""Which names are one card, what is said about it, and probes that fail."""
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from coldsoak.machine import devices, nvml
+from coldsoak.machine.devices import Framework, Seen, Survey
+from coldsoak.machine.identity import physical
+from coldsoak.machine.nvml import Card, Cards, User
+from coldsoak.report.devices import headline
+
+FIRST = Card(index=0, name="A", uuid="GPU-01ab", pci="00000000:02:00.0", memory_bytes=16 << 30)
+SECOND = Card(index=1, name="B", uuid="GPU-02cd", pci="00000000:af:00.0", memory_bytes=80 << 30)
+
+
+def gpu(name, **facts):
+    return Seen(name=name, kind="gpu", **facts)
+
+
+def test_names_are_joined_by_uuid_whatever_the_order_and_by_address_else():
+    seen = [
+        ("torch", gpu("cuda:0", uuid="GPU-02CD")),  # fastest first: not NVML's order
+        ("torch", gpu("cuda:1", uuid="gpu-01ab")),
+        ("jax", gpu("gpu:0", pci="0000:AF:00.0")),
+        ("torch", Seen(name="cpu", kind="cpu")),
+    ]
+    first, second, cpu = physical((FIRST, SECOND), seen, cpu="EPYC")
+    assert first.names == {"torch": ("cuda:1",)}
+    assert second.names == {"torch": ("cuda:0",), "jax": ("gpu:0",)}
+    assert (cpu.kind, cpu.names) == ("cpu", {"torch": ("cpu",)})
+
+
+def test_slices_stand_apart_from_their_card():
+    card = Card(
+        index=0,
+        name="A",
+        uuid="GPU-01",
+        pci="00000000:02:00.0",
+        mig=True,
+        mig_uuids=("MIG-aa", "MIG-bb"),
+    )
+    seen = [
+        ("torch", gpu("cuda:0", uuid="GPU-aa", pci="0000:02:00.0", description="A MIG 1g")),
+        ("cupy", gpu("cuda:0", uuid="MIG-aa", pci="0000:02:00.0")),
+    ]
+    whole, slice_, _ = physical((card,), seen, cpu="EPYC")
+    assert whole.names == {}
+    assert slice_.name == "A MIG 1g"
+    assert slice_.names == {"torch": ("cuda:0",), "cupy": ("cuda:0",)}
+
+
+def test_a_gpu_that_nvml_does_not_know_stands_alone():
+    other, cpu = physical((), [("torch", gpu("cuda:0", description="Radeon"))], cpu="EPYC")
+    assert (other.name, other.kind, cpu.kind) == ("Radeon", "gpu", "cpu")
+
+
+def survey(cards, *frameworks):
+    return Survey(
+        cpu="EPYC",
+        cores=16,
+        cores_usable=8.0,
+        memory_bytes=64 << 30,
+        cards=cards,
+        frameworks=frameworks,
+    )
+
+
+def test_rows_tell_what_matters_about_a_card():
+    card = Card(
+        index=0,
+        name="A",
+        uuid="GPU-01",
+        memory_bytes=16 << 30,
+        used_bytes=3 << 30,
+        persistence=False,
+        mig=True,
+        mig_uuids=("MIG-1",),
+        compute_mode="exclusive process",
+        users=(User(pid=42, name="python", memory_bytes=2 << 30),),
+    )
+    first, cpu = devices.rows(survey(Cards(cards=(card,))))
+    assert (first.label, first.memory) == ("GPU 0", "16.0 GiB")
+    said = "; ".join(first.remarks)
+    for fact in ("persistence off", "MIG on, 1 slices", "exclusive", "3.0 GiB in use", "pid 42"):
+        assert fact in said
+    assert (cpu.label, cpu.name, cpu.remarks) == ("CPU", "EPYC", ())
+
+
+def test_answers_tell_names_and_failures():
+    torch = Framework(
+        name="torch",
+        state="ok",
+        seconds=2.34,
+        versions={"torch": "2.11"},
+        devices=(Seen(name="cpu", kind="cpu"), gpu("cuda:0", uuid="GPU-01ab")),
+    )
+    jax = Framework(name="jax", state="timeout", seconds=60.0, error="no answer within 60 s")
+    cupy = Framework(name="cupy", state="ok", seconds=1.0)
+    one, two, three = devices.answers(survey(Cards(cards=(FIRST,)), torch, jax, cupy))
+    assert (one.version, one.took, one.sees) == ("2.11", "2.3 s", "GPU 0 as cuda:0, CPU as cpu")
+    assert two.sees == "no answer within 60 s"
+    assert three.sees == "no device"
+
+
+def test_the_headline_says_in_one_line_that_there_is_no_gpu():
+    line = headline(survey(Cards(reason="No NVIDIA driver answers (x).")))
+    assert line.startswith("No GPU is seen. No NVIDIA driver answers")
+    assert "\n" not in line
+    line = headline(survey(Cards(driver="580.1", cuda="13.0", cards=(FIRST, SECOND))))
+    assert "2 GPUs: A, B; driver 580.1" in line
+
+
+def test_a_framework_is_really_asked_in_its_own_process():
+    found = devices.survey(("numpy",), missing={"cupy": "pip install cupy"})
+    (numpy,) = found.frameworks
+    assert (numpy.state, numpy.devices) == ("ok", (Seen(name="cpu", kind="cpu"),))
+    assert numpy.versions["numpy"]
+    assert found.missing == {"cupy": "pip install cupy"}
+    assert found.devices[-1].names == {"numpy": ("cpu",)}
+
+
+def test_a_framework_that_hangs_is_given_up_with_its_children(tmp_path, monkeypatch):
+    """The probe is replaced by a program that starts a child and sleeps."""
+    probe = tmp_path / "probe.py"
+    mark = tmp_path / "child.pid"
+    probe.write_text(
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"open({str(mark)!r}, 'w').write(str(child.pid))\n"
+        "time.sleep(60)\n"
+    )
+    monkeypatch.setattr(devices, "_PROBE", probe)
+    (hung,) = devices.survey(("torch",), timeout=2.0).frameworks
+    assert (hung.state, hung.devices) == ("timeout", ())
+    assert "within 2 s" in hung.error
+    child = int(mark.read_text())
+    assert _ends(child)
+
+
+def _ends(pid):
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("program", "error"),
+    [
+        ("raise SystemExit('libcudart.so: cannot open')", "libcudart.so: cannot open"),
+        ("pass", "the probe printed nothing"),
+        ("print('COLDSOAK-REPORT {broken')", "the probe printed nothing"),
+    ],
+)
+def test_a_framework_that_fails_says_why(tmp_path, monkeypatch, program, error):
+    probe = tmp_path / "probe.py"
+    probe.write_text(program)
+    monkeypatch.setattr(devices, "_PROBE", probe)
+    (failed,) = devices.survey(("torch",), timeout=30.0).frameworks
+    assert (failed.state, failed.error) == ("failed", error)
+
+
+def test_an_interpreter_that_is_not_there_is_a_failure():
+    (failed,) = devices.survey(("torch",), python="/no/python").frameworks
+    assert failed.state == "failed"
+    assert "/no/python" in failed.error
+
+
+class FakeNvml:
+    """Answers as the driver of a card would; what it lacks raises NVMLError."""
+
+    class NVMLError(Exception):
+        pass
+
+    NVML_CLOCK_SM = 1
+    NVML_TEMPERATURE_GPU = 0
+    NVML_COMPUTEMODE_DEFAULT = 0
+    NVML_COMPUTEMODE_PROHIBITED = 2
+    NVML_COMPUTEMODE_EXCLUSIVE_PROCESS = 3
+
+    def __getattr__(self, name):
+        if not name.startswith("nvml"):
+            raise AttributeError(name)
+        answers = {
+            "nvmlDeviceGetCount": 1,
+            "nvmlSystemGetCudaDriverVersion_v2": 12040,
+            "nvmlSystemGetDriverVersion": b"550.54",
+            "nvmlDeviceGetHandleByIndex": object(),
+            "nvmlDeviceGetName": "Card",
+            "nvmlDeviceGetUUID": "GPU-77",
+            "nvmlDeviceGetPersistenceMode": 0,
+            "nvmlDeviceGetComputeMode": 3,
+        }
+
+        def ask(*_):
+            if name not in answers:
+                raise self.NVMLError(name)
+            return answers[name]
+
+        return ask
+
+
+def test_what_the_driver_does_not_tell_stays_unknown():
+    cards = nvml._read(FakeNvml())
+    assert (cards.driver, cards.cuda) == ("550.54", "12.4")
+    (card,) = cards.cards
+    assert (card.name, card.uuid, card.compute_mode) == ("Card", "GPU-77", "exclusive process")
+    assert card.persistence is False
+    assert (card.memory_bytes, card.mig, card.users) == (None, None, ())
+
+
+def test_without_nvml_the_reason_is_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert nvml.read().cards == ()
+    assert nvml.read().reason.startswith("NVML cannot be asked")
