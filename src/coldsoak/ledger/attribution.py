@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coldsoak.ledger.arrays import Ints, column
+from coldsoak.ledger.arrays import Ints, column, distinct
 from coldsoak.ledger.rules.base import CAUSES, CODE
 from coldsoak.ledger.spans import key_of
 from coldsoak.ledger.threads import Threads
@@ -120,7 +120,7 @@ class _Book:
         sources = np.unique(timeline.source[pieces]).tolist()
         return Evidence(
             sources=tuple(sorted(texts[s] for s in sources if texts[s])),
-            count=len(np.unique(rows[rows >= 0])),
+            count=len(distinct(rows[rows >= 0])),
             bytes=self._sum_bytes(rows),
             items=self._items(timeline.label[pieces], rows, length, texts),
             sampled=sampled,
@@ -136,7 +136,7 @@ class _Book:
         items = []
         for i in largest:
             own = rows[named][which == i]
-            count = len(np.unique(own[own >= 0]))
+            count = len(distinct(own[own >= 0]))
             items.append(
                 Item(
                     label=texts[labels[i]],
@@ -149,7 +149,7 @@ class _Book:
 
     def _sum_bytes(self, rows: Ints) -> int:
         """Bytes of distinct copies and allocations: a call and its copy count once."""
-        rows = np.unique(rows[rows >= 0])
+        rows = distinct(rows[rows >= 0])
         _, first = np.unique(self._copy[rows], return_index=True)
         return int(self._bytes[rows[first]].sum())
 

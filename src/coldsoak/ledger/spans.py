@@ -136,7 +136,7 @@ def _place(trace: Trace, places: _Places) -> Ints:
     lost = places.tid == 0
     if not lost.any():
         return places.tid
-    tid = places.tid.copy()
+    tid: Ints = places.tid.copy()
     known = np.flatnonzero(~lost & (correlation > 0))
     known = known[np.lexsort((places.source[known], places.start[known]))]
     keys, first = np.unique(key_of(pid[known], correlation[known]), return_index=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coldsoak.ledger.arrays import Bools, Ints, Rows, merge
+from coldsoak.ledger.arrays import Bools, Ints, Rows, distinct, merge
 from coldsoak.ledger.rules.base import CODE, Kind
 from coldsoak.model.causes import Cause
 
@@ -158,9 +158,8 @@ def _bounds(seen: Evidence, start: int, end: int) -> Ints:
         seen.others,
     )
     cuts = [part for layer in layers for part in (layer.start, layer.end)]
-    every = np.unique(np.concatenate([np.array([start, end], dtype=np.int64), *cuts]))
-    kept: Ints = every[(every >= start) & (every <= end)]
-    return kept
+    every = np.concatenate([np.array([start, end], dtype=np.int64), *cuts])
+    return distinct(every[(every >= start) & (every <= end)])
 
 
 def _decide(canvas: _Canvas, seen: Evidence) -> None:
