@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -207,10 +208,9 @@ def _name_gaps(
             pieces.append(piece)
             continue
         for gap in _without([piece], timed):
-            before = [one for one in timed if one.end <= gap.start][-1:]
-            after = next((one for one in timed if one.start >= gap.end), None)
-            left = series[before[0].name].end if before else None
-            right = series[after.name].start if after else None
+            place = bisect_right(timed, gap.start, key=lambda one: one.start)
+            left = series[timed[place - 1].name].end if place else None
+            right = series[timed[place].name].start if place < len(timed) else None
             pieces.append(gap._replace(kind="between", name=_between(left, right)))
     return pieces
 
@@ -251,12 +251,12 @@ def _without(pieces: Iterable[_Piece], holes: Sequence[_Piece]) -> Iterator[_Pie
         cursor = piece.start
         while first < len(holes) and holes[first].end <= cursor:
             first += 1
-        for hole in holes[first:]:
-            if hole.start >= piece.end:
-                break
-            if hole.start > cursor:
-                yield piece._replace(start=cursor, end=hole.start)
-            cursor = max(cursor, hole.end)
+        place = first
+        while place < len(holes) and holes[place].start < piece.end:
+            if holes[place].start > cursor:
+                yield piece._replace(start=cursor, end=holes[place].start)
+            cursor = max(cursor, holes[place].end)
+            place += 1
         if cursor < piece.end:
             yield piece._replace(start=cursor)
 
