@@ -19,7 +19,7 @@ from coldsoak.errors import UsageError
 from coldsoak.machine import devices as machine_devices
 from coldsoak.machine import nvml
 from coldsoak.model.base import Frozen
-from coldsoak.model.result import Arm, Case, Launch, Note, Options, Result
+from coldsoak.model.result import Arm, Case, Launch, Note, Result
 
 if TYPE_CHECKING:
     from coldsoak.workloads import Workload
@@ -39,17 +39,6 @@ WORKER = Path(backends.__file__).with_name("worker.py")
 """The program of a launch; it is started by its path, so that any interpreter can run it."""
 
 DEFAULT_SHAPES = ("100", "1000")
-
-_SINGULAR = {
-    "framework": "frameworks",
-    "device": "devices",
-    "compiler": "compilers",
-    "mode": "compilers",
-    "modes": "compilers",
-    "shape": "shapes",
-}
-_MANY = ("frameworks", "devices", "compilers", "shapes")
-_PLAN = (*_MANY, "dtype", "inner", "runs", "steady_s", "naive", "warm_shapes", "python")
 
 
 class Plan(Frozen, kw_only=True):
@@ -78,7 +67,8 @@ def plan(
 
     Args:
         workload: Name of the workload.
-        frameworks: Names; empty for all that the interpreter has.
+        frameworks: Names, as several texts or joined by commas, as ``devices`` and ``compilers``;
+            empty for all that the interpreter has.
         devices: ``cpu``, ``gpu``, ``cuda:1``, ``/GPU:0``, …; empty for the first GPU and the CPU,
             as far as each framework sees them (they are asked only on a machine with a card).
         compilers: Modes such as ``eager`` and ``xla``; a framework takes those that it has. Empty
@@ -100,7 +90,7 @@ def plan(
     cls = workloads.get(workload)
     cases = [cls.at(shape, dtype=dtype, inner=inner) for shape in shapes]
     present = _installed(python)
-    chosen = tuple(frameworks) or present
+    chosen = _split(frameworks) or present
     if not chosen:
         raise UsageError(
             "There is no framework to measure.",
@@ -109,7 +99,7 @@ def plan(
         )
     request = {"workload": workload, "dtype": dtype, "inner": inner, "runs": runs}
     request |= {"steady_s": steady_s, "naive": naive}
-    places = _places(chosen, devices, python)
+    places = _places(chosen, _split(devices), python)
     groups = [tuple(cases)] if warm_shapes else [(case,) for case in cases]
     arms = tuple(
         _arm((python, str(WORKER)), {**request, "framework": framework, **mode}, group)
@@ -117,7 +107,7 @@ def plan(
         for framework in chosen
         for mode in (
             {"compiler": compiler, "device": device}
-            for compiler in _compilers(framework, compilers)
+            for compiler in _compilers(framework, _split(compilers))
             for device in places[framework]
         )
     )
@@ -138,39 +128,8 @@ def split_shapes(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.replace(";", ",").split(",") if part.strip())
 
 
-def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], Options]:
-    """Part keyword arguments into those of :func:`plan` and the fields of ``model.Options``.
-
-    The singular forms of the command line are accepted: ``framework="torch"``, ``shape="100,1000"``,
-    ``mode="xla"``.
-
-    Raises:
-        UsageError: A name belongs to neither.
-
-    """
-    selection: dict[str, Any] = {}
-    rest: dict[str, Any] = {}
-    for name, value in options.items():
-        known = _SINGULAR.get(name, name)
-        if known in _MANY:
-            selection[known] = _many(known, value)
-        elif known in _PLAN:
-            selection[known] = value
-        elif known in Options.__struct_fields__:
-            rest[known] = value
-        else:
-            raise UsageError(
-                f"bench has no option {name!r}.",
-                do=f"It takes {', '.join((*_PLAN, *Options.__struct_fields__))}.",
-            )
-    return selection, Options(**rest)
-
-
-def _many(name: str, value: object) -> tuple[str, ...]:
-    if isinstance(value, (str, int)):
-        text = str(value)
-        return split_shapes(text) if name == "shapes" else tuple(text.split(","))
-    return tuple(map(str, value)) if isinstance(value, Sequence) else (str(value),)
+def _split(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part.strip() for name in names for part in name.split(",") if part.strip())
 
 
 def _missing(present: Sequence[str]) -> tuple[Note, ...]:

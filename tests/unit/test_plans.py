@@ -9,7 +9,7 @@ from coldsoak import plans
 from coldsoak.errors import UsageError
 from coldsoak.machine.devices import Framework, Seen, Survey
 from coldsoak.machine.nvml import Card, Cards
-from coldsoak.model.result import Arm, Case, Launch, Options, Result
+from coldsoak.model.result import Arm, Case, Launch, Result
 
 NO_CARDS = Cards(reason="No NVIDIA driver answers.")
 
@@ -156,19 +156,13 @@ def test_shapes_of_the_command_line(text, shapes):
     assert plans.split_shapes(text) == shapes
 
 
-def test_options_are_parted_and_singulars_understood():
-    selection, options = plans.split_options(
-        {"framework": "torch", "shape": [8, 16], "mode": "eager,compile", "launches": 4, "runs": 9}
-    )
-    assert selection == {
-        "frameworks": ("torch",),
-        "shapes": ("8", "16"),
-        "compilers": ("eager", "compile"),
-        "runs": 9,
-    }
-    assert options == Options(launches=4)
-    with pytest.raises(UsageError, match="speed"):
-        plans.split_options({"speed": 1})
+def test_names_may_be_joined_by_commas():
+    plan = plans.plan(frameworks=("torch, jax",), compilers=("eager,jit",), shapes=("8",))
+    assert [arm.name for arm in plan.arms] == [
+        "torch eager cpu 8",
+        "jax eager cpu 8",
+        "jax jit cpu 8",
+    ]
 
 
 def outputs(rms):
