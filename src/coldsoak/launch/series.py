@@ -78,7 +78,9 @@ def find(files: Sequence[File], *, t0_ns: int) -> Found:
     executions = []
     by_file: dict[int, list[tuple[Execution, Series]]] = defaultdict(list)
     for use in uses:
-        series = known.setdefault(use.identity, _series(use, len(known)))
+        series = known.get(use.identity)
+        if series is None:
+            series = known[use.identity] = _series(use, len(known))
         execution = _execution(use, series.id, counts[series.id], files[use.file], t0_ns)
         counts[series.id] += 1
         executions.append(execution)

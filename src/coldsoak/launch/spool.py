@@ -35,10 +35,20 @@ _LISTS: Mapping[type, str] = {
     spool.Note: "notes",
     spool.File: "bulk",
 }
-_TABLES: Mapping[type, str] = {
-    spool.Site: "sites",
-    spool.Key: "keys",
-    spool.Reading: "readings",
+_TABLES: Mapping[type, tuple[str, str]] = {
+    spool.Site: ("sites", "id"),
+    spool.Key: ("keys", "id"),
+    spool.Reading: ("readings", "id"),
+    spool.Source: ("sources", "name"),
+}
+_MOMENTS: Mapping[type, str] = {
+    spool.Phase: "ns",
+    spool.Reading: "ns",
+    spool.Child: "ns",
+    spool.Region: "end_ns",
+    spool.Imported: "end_ns",
+    spool.Span: "end_ns",
+    spool.Cost: "end_ns",
 }
 _NAME = re.compile(r"(\d+)-(\d+)\.jsonl")
 
@@ -213,14 +223,13 @@ def _unnamed(path: Path) -> spool.Process:
 def _file_record(file: File, record: spool.Record) -> None:
     """Put ``record`` on its list, or in its table, and remember the latest moment."""
     kind = type(record)
+    moment = getattr(record, _MOMENTS[kind]) if kind in _MOMENTS else 0
+    file.last_ns = max(file.last_ns, moment)
     if kind in _LISTS:
         getattr(file, _LISTS[kind]).append(record)
-    elif isinstance(record, spool.Source):
-        file.sources[record.name] = record
     elif kind in _TABLES:
-        getattr(file, _TABLES[kind])[getattr(record, "id", -1)] = record
-    moments = (getattr(record, name, 0) for name in ("ns", "end_ns", "ready_ns"))
-    file.last_ns = max(file.last_ns, *moments)
+        name, key = _TABLES[kind]
+        getattr(file, name)[getattr(record, key)] = record
 
 
 def _inherit(files: Sequence[File]) -> None:
