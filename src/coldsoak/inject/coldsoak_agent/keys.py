@@ -46,6 +46,8 @@ _codes = {}
 _cache = {}
 _ids = {}
 _families = {}
+_opaque = set()
+"""Types whose objects have no short text."""
 _lock = allocate_lock()
 
 
@@ -74,22 +76,31 @@ class _Code:
                 found = _analyse(code)
             self.names = found
 
-    def at(self, frame):
-        """Return the (name, may count) pairs that hold where ``frame`` is."""
-        found = self.places.get(frame.f_lasti)
+    def place(self, frame):
+        """Return the place at which ``frame`` is."""
+        lasti = frame.f_lasti
+        found = self.places.get(lasti)
         if found is None:
-            line = frame.f_lineno or 0
-            found = self.places[frame.f_lasti] = tuple(
-                (name, free)
-                for name, (free, blocks) in self.names.items()
-                if any(first <= line <= last for first, last in blocks)
-            )
+            found = self.places[lasti] = _Place(self, frame.f_lineno or 0)
         return found
 
     def forget(self, name):
         """Let a name tell nothing any more."""
         self.names = {other: how for other, how in self.names.items() if other != name}
         self.places.clear()
+
+
+class _Place:
+    """An instruction of a code object, and the names that may name a case there."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, known, line):
+        self.names = tuple(
+            name
+            for name, (_, blocks) in known.names.items()
+            if any(first <= line <= last for first, last in blocks)
+        )
 
 
 def _is_user(filename):
@@ -122,43 +133,61 @@ def key_of(frame, head=()):
     ``head`` is what else belongs to the key: (name, text) pairs of a declared region.
     """
     parts = [head]
-    walked = users = 0
+    users = skipped = 0
     first = frame
-    while frame is not None and walked < _WALK and users < _FRAMES:
+    while frame is not None:
         code = frame.f_code
         known = _codes.get(id(code))
         if known is None:
             known = _codes[id(code)] = _Code(code)
         if known.user:
+            place = known.places.get(frame.f_lasti)
+            if place is None:
+                place = known.place(frame)
+            parts.append(place)
+            if place.names:
+                _values(frame, known, place, parts)
             users += 1
-            parts.append(known)
-            parts.append(frame.f_lasti)
-            if known.names and (names := known.at(frame)):
-                _values(frame, known, names, parts)
-        walked += 1
+            if users == _FRAMES:
+                break
+        else:
+            skipped += 1
+            if skipped == _WALK:
+                break
         frame = frame.f_back
     found = tuple(parts)
     key = _cache.get(found)
     return _new_key(first, head, found) if key is None else key
 
 
-def _values(frame, known, names, parts):
-    if known.copies and sys.gettrace() is not None:
+def _values(frame, known, place, parts):
+    copies = known.copies
+    if copies and sys.gettrace() is not None:
         return
     values = frame.f_locals
-    for name, _ in names:
+    for name in place.names:
         value = values.get(name)
         kind = type(value)
         if kind is str:
-            parts.append(value)
+            parts.append(value if len(value) <= _WIDTH else None)
         elif kind is int:
             parts.append(None if name in known.counters else value)
-        elif value is not None:
-            parts.append((kind, show(value)))
-    if known.copies:
+        elif value is None or kind in _opaque:
+            parts.append(None)
+        elif kind is bool or kind is float:
+            parts.append((kind, value))
+        else:
+            parts.append(_label(value))
+    if copies:
         value = None
         if sys.getrefcount(values) <= 3:  # the frame, this function, the argument
             values.clear()  # or the copy would keep the program's arrays alive
+
+
+def _label(value):
+    """Return what a value other than a text or an integer adds to a cache key."""
+    text = show(value)
+    return None if text is None else (type(value), text)
 
 
 def show(value, depth=0):
@@ -176,6 +205,8 @@ def show(value, depth=0):
         text = value.__name__
     else:
         text = _show_known(value, kind)
+        if text is None:
+            _opaque.add(kind)
     return text if text is not None and len(text) <= _WIDTH else None
 
 
@@ -219,15 +250,14 @@ class _Family:
 
 def _new_key(frame, head, found):
     with _lock:
-        stack, case = [], [(None, name, text, None) for name, text in head]
-        walked = 0
-        while frame is not None and walked < _WALK and len(stack) < _FRAMES:
+        stack, case, skipped = [], [(None, name, text, None) for name, text in head], 0
+        while frame is not None and skipped < _WALK and len(stack) < _FRAMES:
             known = _codes[id(frame.f_code)]
             if known.user:
                 stack.append(_where(frame))
-                if known.at(frame):
-                    case += _case(frame, known)
-            walked += 1
+                case += _case(frame, known)
+            else:
+                skipped += 1
             frame = frame.f_back
         stack = tuple(stack)
         family = _families.get((head, stack))
@@ -254,15 +284,18 @@ def shown_file(filename):
 def _case(frame, known):
     """Return (code info, name, text, integer that may be a counter) for each value that counts."""
     parts = []
-    if known.copies and sys.gettrace() is not None:
+    names = known.place(frame).names
+    if not names or (known.copies and sys.gettrace() is not None):
         return parts
     values = frame.f_locals
-    for name, free in known.at(frame):
+    for name in names:
         value = values.get(name)
         text = None if value is None else show(value)
-        if text is None or (type(value) is int and name in known.counters):
+        integer = type(value) is int
+        if text is None or (integer and name in known.counters):
             continue
-        parts.append((known, name, text, value if free and type(value) is int else None))
+        free = integer and known.names[name][0]
+        parts.append((known, name, text, value if free else None))
     if known.copies:
         value = None
         if sys.getrefcount(values) <= 3:

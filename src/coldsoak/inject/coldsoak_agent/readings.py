@@ -4,7 +4,8 @@ A reading is a list (see ``_ID`` and so on) made around one call of a real clock
 before the clock is read where the value is going to be subtracted (a start) and after it where
 something is subtracted from it (an end), so that it lies outside the region. ``flow`` tells the
 role of most places; what it could not see is learned at the first subtraction. CLOCK_MONOTONIC is
-read beside each reading, on the outer side.
+read beside each reading, on the outer side. An end takes the key of its start; a place whose
+readings turn out to stand alone computes keys from then on.
 
 A difference looks both operands up among the recent readings *by value*: the start may have been
 kept in a local, an attribute, a container, another thread or another coroutine. Two operands that
@@ -78,7 +79,7 @@ _last_write = 0
 class _Site:
     """A place that reads a clock."""
 
-    __slots__ = ("base", "id", "left", "role", "unit", "where")
+    __slots__ = ("base", "id", "left", "lonely", "role", "unit", "where")
 
     def __init__(self, number, token, function, frame):
         place, qualname, text, _ = token.split(SEPARATOR, 3)
@@ -87,6 +88,7 @@ class _Site:
         self.base, self.unit = _base_of(function)
         self.role = int(role[0])
         self.left = _PER_SITE
+        self.lonely = False  # an end whose readings also stand alone, so that they need keys
         self.where = (shown_file(frame.f_code.co_filename), int(line), qualname, text)
         agent.emit("site", number, *self.where)
 
@@ -129,7 +131,7 @@ def right(token, value):
         if end is not None and type(value) in _numbers:
             start = _new.get(value) or _old.get(value)
             if start is not None:
-                _pair(end, start, token)
+                _pair(end, start, token, _getframe(1))
     except Exception as error:
         failed(error)
     return value
@@ -151,11 +153,11 @@ def _pair_update(token, sign, current, value, record):
     if sign > 0:
         start = _sums.pop(current, None) or _new.get(-current) or _old.get(-current)
         if start is not None:
-            _pair(record, start, token)
+            _pair(record, start, token, _getframe(2))
         return
     end = _new.get(current) or _old.get(current)
     if end is not None:
-        _pair(end, record, token)
+        _pair(end, record, token, _getframe(2))
         return
     if len(_sums) > 1000:
         _sums.clear()
@@ -219,7 +221,7 @@ def _end(site, function):
     def read():
         value = function()
         ns = monotonic_ns()
-        _keep(_record(site, _getframe(1)), value, ns)
+        _keep(_record(site, _getframe(1) if site.lonely else None), value, ns)
         return value
 
     return read
@@ -230,7 +232,7 @@ def _with_arguments(site, function):
         if site.role & 3 == END:
             value = function(*args, **kwargs)
             ns = monotonic_ns()
-            record = _record(site, _getframe(1))
+            record = _record(site, _getframe(1) if site.lonely else None)
         else:
             record = _record(site, _getframe(1))
             ns = monotonic_ns()
@@ -260,7 +262,8 @@ def _record(site, frame):
             thread = _local_id.thread
         except AttributeError:
             thread = _local_id.thread = get_native_id()
-        record = [_next_id(), site, key_of(frame), thread, 0, None, 0, None, None]
+        key = -1 if frame is None else key_of(frame)
+        record = [_next_id(), site, key, thread, 0, None, 0, None, None]
         _pending.append(record)
     except Exception as error:
         failed(error)
@@ -317,7 +320,7 @@ def _wait():
 # Regions
 
 
-def _pair(end, start, token):
+def _pair(end, start, token, frame):
     """Make the region from ``start`` to ``end``, once."""
     if end is start:
         start = end[_TWIN]
@@ -337,6 +340,10 @@ def _pair(end, start, token):
         return
     ends.add(token)
     ends.add(end[_ID])
+    if start[_KEY] < 0:
+        start[_KEY] = key_of(frame)
+    if end[_KEY] < 0:
+        end[_KEY] = start[_KEY]
     _learn(end, END)
     _learn(start, START)
     if agent.mode == "synced" and not end[_READY]:
@@ -391,6 +398,8 @@ def flush():
             elif item[_VALUE] is None:
                 _pending.append(item)  # another thread is reading it just now
             else:
+                if item[_KEY] < 0:
+                    item[_SITE].lonely = True
                 agent.emit(
                     "reading", item[_ID], item[_SITE].id, item[_KEY], item[_THREAD], item[_NS],
                     _seconds(item),
