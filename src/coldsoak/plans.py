@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,8 @@ from coldsoak.model.base import Frozen
 from coldsoak.model.result import Arm, Case, Launch, Note, Result
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from coldsoak.workloads import Workload
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
     "Plan",
     "check",
     "plan",
-    "split_options",
     "split_shapes",
     "void",
 ]
