@@ -199,6 +199,34 @@ def test_working_directory_of_the_arm(launch, tmp_path):
     assert (tmp_path / found.log).read_text() == "./tool\n"
 
 
+@pytest.mark.parametrize("first_line", ["", "#!/nowhere/python\n"])
+def test_a_script_that_the_kernel_refuses(launch, tmp_path, first_line):
+    script = tmp_path / "tool.py"
+    script.write_text(first_line + "print(1)\n")
+    script.chmod(0o755)
+    with pytest.raises(UsageError, match=r"neither a program|cannot be started") as caught:
+        launch(str(script))
+    assert f"python {script}" in caught.value.do
+    assert not (tmp_path / "spool").exists()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    arm = Arm(name="a", argv=("true",))
+    (tmp_path / "file").touch()
+    request = Request(
+        arm=arm,
+        kind="timed",
+        round=0,
+        index=0,
+        position=0,
+        options=Options(),
+        folder=tmp_path / "file",
+    )
+    with pytest.raises(UsageError, match="cannot be written") as caught:
+        ProcessExecutor().launch(request)
+    assert "COLDSOAK_HOME" in caught.value.do
+
+
 def test_nothing_to_read(launch, tmp_path):
     found = launch("cat")
     assert found.status == "ok"
@@ -234,6 +262,20 @@ def test_until_a_page_is_answered(victim):
     port = free_port()
     launch = victim("serve", str(port), until=f"http:http://127.0.0.1:{port}/up")
     assert (launch.status, launch.ended_by) == ("ok", "http")
+
+
+def test_a_server_that_goes_to_the_background(launch):
+    port = free_port()
+    command = f"{sys.executable} {VICTIM} serve {port} & exit 0"
+    found = launch("sh", "-c", command, until=f"port:{port}")
+    assert (found.status, found.ended_by, found.exit_code) == ("ok", "port", 0)
+    assert "background_processes" not in codes(found)
+
+
+def test_a_background_that_never_answers(launch):
+    found = launch("sh", "-c", "sleep 0.3 & exit 0", until=f"port:{free_port()}")
+    assert found.status == "failed"
+    assert "ended before the condition" in found.invalid
 
 
 def test_an_error_page_is_no_answer(victim):

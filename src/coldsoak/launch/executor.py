@@ -105,11 +105,14 @@ class ProcessExecutor:
 
         """
         spool = request.folder / "spool" / f"{request.index:03d}"
-        spool.mkdir(parents=True, exist_ok=True)
         with ExitStack() as cleanup:
             if not self._keep_spool:
                 cleanup.callback(_remove, spool)
-            launch, interrupted = self._launch(request, spool)
+            try:
+                spool.mkdir(parents=True, exist_ok=True)
+                launch, interrupted = self._launch(request, spool)
+            except OSError as error:
+                raise _unwritable(request.folder, error) from error
         if interrupted:
             raise LaunchInterrupted(launch)
         return launch
@@ -207,6 +210,14 @@ def installed_sources() -> tuple[str, ...]:
     folder = INJECT / "coldsoak_agent" / "sources"
     names = (file.stem for file in folder.glob("*.py"))
     return tuple(sorted(name for name in names if not name.startswith("_")))
+
+
+def _unwritable(folder: Path, error: OSError) -> UsageError:
+    return UsageError(
+        f"The files of a launch cannot be written to {folder}.",
+        why=str(error),
+        do="make room, or set COLDSOAK_HOME to another disk",
+    )
 
 
 def _remove(spool: Path) -> None:

@@ -13,7 +13,7 @@ from coldsoak.model.result import Arm, Launch, Note
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["REPLACED_SHARE", "Replacements", "accept", "command_failed", "describe"]
+__all__ = ["REPLACED_SHARE", "Replacements", "accept", "command_failed", "describe", "last_words"]
 
 REPLACED_SHARE = 0.2
 """Share of the launches that may be replaced (statistics, section 5.9)."""
@@ -28,6 +28,16 @@ def describe(launch: Launch) -> str:
     return launch.invalid or launch.status
 
 
+def last_words(launch: Launch, lines: int = _TAIL_LINES) -> str:
+    """Return what a bench worker said was wrong, else the last lines of the output."""
+    if isinstance(told := launch.data.get("error"), dict):
+        said = " ".join(str(told[key]) for key in ("what", "why") if told.get(key))
+        if said:
+            return said
+    tail = [line for line in launch.tail if line.strip()][-lines:]
+    return "\n".join(tail) if tail else "it printed nothing"
+
+
 def accept(launch: Launch) -> Launch:
     """Return a launch with a non-zero exit status as a valid one (``--ignore-failure``)."""
     if launch.status != "failed" or not launch.exit_code:
@@ -38,13 +48,9 @@ def accept(launch: Launch) -> Launch:
 
 def command_failed(arm: Arm, launch: Launch, folder: Path) -> CommandFailed:
     """Return the error for a command that fails in its very first launch."""
-    lines = [line for line in launch.tail if line.strip()][-_TAIL_LINES:]
-    said = "\n".join(lines) if lines else "it printed nothing"
-    if isinstance(told := launch.data.get("error"), dict):
-        said = " ".join(str(told[key]) for key in ("what", "why") if told.get(key)) or said
     return CommandFailed(
         f"{shlex.join(arm.argv)} failed in launch {launch.index}: {describe(launch)}.",
-        why=said,
+        why=last_words(launch),
         do=_advice(launch, folder),
     )
 

@@ -10,7 +10,7 @@ from coldsoak.stats.series import executions_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coldsoak.launch.schedule import Budget
+    from coldsoak.launch.schedule import Budget, Extras
     from coldsoak.model.result import Arm, Launch, Options, Result
 
 __all__ = ["Looks", "headline"]
@@ -79,21 +79,21 @@ class Looks:
         return "maximum" if "maximum" in decided else "budget" if "budget" in decided else None
 
     def forecast(
-        self, result: Result, arms: int, budget: Budget, *, elapsed_s: float
+        self, result: Result, arms: int, budget: Budget, extras: Extras, *, elapsed_s: float
     ) -> tuple[int, float]:
         """Return launches expected in all and seconds left, both at the most."""
         done = len(result.launches)
-        cost = budget.cost("timed")
-        if self._options.launches is not None:
-            timed = sum(one.kind == "timed" for one in result.launches)
-            left = max(0, (self._options.launches + 1) * arms - timed)
-            return done + left, left * cost / max(1, arms)
-        seconds = max(0.0, self._options.budget_s - elapsed_s)
-        if not cost:
-            return done + arms, seconds
-        most = self._looks[-1] * arms + arms
-        left = min(max(0, most - done), int(seconds / cost * arms))
-        return done + left, min(seconds, left * cost / max(1, arms))
+        timed = sum(one.kind == "timed" for one in result.launches)
+        most = self._options.launches or self._looks[-1]
+        rounds = max(0.0, most + 1 - timed / arms)
+        cost, reserved = budget.cost("timed"), extras.reserved_s(budget)
+        if self._options.launches is None:
+            seconds = max(0.0, self._options.budget_s - elapsed_s)
+            if not cost:
+                return done + arms, seconds
+            rounds = min(rounds, max(0.0, seconds - reserved) / cost)
+        left = int(rounds * arms) + len(extras) * arms
+        return done + max(1, left), rounds * cost + reserved
 
     def _rows(self, result: Result, arms: Sequence[Arm]) -> list[list[float]]:
         """One row of observations for each arm; pairs are matched by their round."""

@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
@@ -113,17 +113,56 @@ def run(start: Start) -> Ended:
     """
     with interruptible(), subreaper():
         log = open_log(start.log)
-        try:
-            process, ended = _spawn(start, log)
-        finally:
-            os.close(log)
-        try:
-            _Watch(start, process, ended).until_end()
-        except KeyboardInterrupt:
-            _interrupted(ended)
-        finally:
-            _end(start, process, ended)
+        with _Postponed() as interrupts:
+            try:
+                process, ended = _spawn(start, log)
+            finally:
+                os.close(log)
+            try:
+                interrupts.deliver()
+                _Watch(start, process, ended).until_end()
+            except KeyboardInterrupt:
+                _interrupted(ended)
+            finally:
+                _end(start, process, ended)
         return ended
+
+
+class _Postponed:
+    """Holds interrupts back while a process is spawned: none is lost between fork and watching.
+
+    Blocking the signals would do the same, but the child would inherit the mask.
+    """
+
+    def __init__(self) -> None:
+        self._handlers: dict[signal.Signals, Callable[[int, FrameType | None], Any]] = {}
+        self._came = False
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    self._handlers[number] = handler
+                    signal.signal(number, self._remember)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._restore()
+
+    def deliver(self) -> None:
+        """End the delay; raises ``KeyboardInterrupt`` when an interrupt came meanwhile."""
+        self._restore()
+        if self._came:
+            raise KeyboardInterrupt
+
+    def _remember(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self._came = True
+
+    def _restore(self) -> None:
+        while self._handlers:
+            signal.signal(*self._handlers.popitem())
 
 
 def _spawn(start: Start, log: int) -> tuple[subprocess.Popen[bytes], Ended]:
@@ -171,13 +210,22 @@ class _Watch:
                 if self._met is not None or self._too_long:
                     break
                 wait = min(deadline, *(at for at, _ in due)) - time.monotonic()
-                if waiter.wait(max(wait, 0.0)):
-                    self._ended.wall_ns = time.monotonic_ns() - self._ended.t0
-                    self._ended.main_ns = self._ended.wall_ns
+                if self._ended.main_ns:
+                    time.sleep(min(max(wait, 0.0), _ECHO_S))
+                elif waiter.wait(max(wait, 0.0)):
+                    self._ended.main_ns = time.monotonic_ns() - self._ended.t0
+                if self._ended.main_ns and not self._went_to_the_background():
+                    self._ended.wall_ns = self._ended.main_ns
                     break
                 if time.monotonic() >= deadline:
                     break
         self._judge()
+
+    def _went_to_the_background(self) -> bool:
+        """Whether a server that is waited for goes on without the process that started it."""
+        if self._start.watcher is None or _exit_status(self._process.pid) != 0:
+            return False
+        return bool(self._ended.tree.running(main=False))
 
     def _tasks(self) -> list[Callable[[], float]]:
         """Each does one look and returns the seconds until its next."""
@@ -289,7 +337,7 @@ def _end(start: Start, process: subprocess.Popen[bytes], ended: Ended) -> None:
             break
         except KeyboardInterrupt:
             _interrupted(ended)
-    if alone and stopped:
+    if alone and stopped and ended.ended_by == "exit":
         ended.notes.append(_background_note([member.argv for member in stopped]))
     process.wait()
     ended.main_ns = ended.main_ns or time.monotonic_ns() - ended.t0

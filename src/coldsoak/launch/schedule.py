@@ -96,6 +96,9 @@ class Extras:
         self._had[kind] += 1
         self._spent += seconds
 
+    def __len__(self) -> int:
+        return len(self._left)
+
     def reserved_s(self, budget: Budget) -> float:
         """Return the seconds that the rest is going to take, as far as it fits its share."""
         wanted = sum(budget.cost(kind) for kind in self._left)

@@ -134,6 +134,7 @@ class _Session:
         self._budget = Budget(options.budget_s)
         self._replacements = failures.Replacements()
         self._arms = list(arms)
+        self._extras = Extras((), 0.0)
         self._looks = Looks(paired=kind == "fix", options=options)
         self._stopped: StoppedBy | None = None
         self.result = Result(
@@ -153,10 +154,11 @@ class _Session:
         options = self.result.options
         kinds = extras_for(options.launches, trace=options.trace, synced=synced)
         allowance = float("inf") if options.launches else options.budget_s * EXTRA_SHARE
+        self._extras = Extras(kinds, allowance)
         try:
             self._save()
             self._progress.begin(self.result)
-            self._measure(Extras(kinds, allowance))
+            self._measure()
             self._sum_up(complete=self._stopped != "failure")
             if attribute is not None:
                 ledgers = attribute(self.result, self._store.folder(self.result.id))
@@ -175,41 +177,41 @@ class _Session:
             )
         return self.result
 
-    def _measure(self, extras: Extras) -> None:
+    def _measure(self) -> None:
         try:
-            self._rounds(extras)
+            self._rounds()
         except _GivenUpError as error:
             self._stopped = "failure"
             self._note("too_many_invalid", str(error))
 
-    def _rounds(self, extras: Extras) -> None:
+    def _rounds(self) -> None:
         self._round(Round("timed", 0))
         timed = 0
         reason: StoppedBy | None = None
         while reason is None:
             timed += 1
             self._round(Round("timed", timed))
-            self._extra(extras, timed)
-            reason = self._decide(extras)
+            self._extra(timed)
+            reason = self._decide()
         self._stopped = reason
-        while reason != "budget" and self._extra(extras, timed):
+        while reason != "budget" and self._extra(timed):
             continue
 
-    def _extra(self, extras: Extras, timed: int) -> bool:
+    def _extra(self, timed: int) -> bool:
         """Run the next extra round if one is due; returns whether there was one."""
-        kind = extras.next(self._budget)
+        kind = self._extras.next(self._budget)
         if kind is None:
             return False
         before = self._elapsed()
         self._round(Round(kind, timed))
-        extras.done(kind, self._elapsed() - before)
+        self._extras.done(kind, self._elapsed() - before)
         return True
 
-    def _decide(self, extras: Extras) -> StoppedBy | None:
+    def _decide(self) -> StoppedBy | None:
         return self._looks.decide(
             self.result,
             self._arms,
-            elapsed_s=self._elapsed() + extras.reserved_s(self._budget),
+            elapsed_s=self._elapsed() + self._extras.reserved_s(self._budget),
             cost_s=self._budget.cost("timed"),
         )
 
@@ -291,12 +293,15 @@ class _Session:
             self._progress.end(self.result)
             raise failures.command_failed(arm, launch, self._store.folder(self.result.id))
         self._arms = [one for one in self._arms if one.name != arm.name]
-        self._note("arm_failed", f"{arm.name} was left out: {failures.describe(launch)}")
+        self._note(
+            "arm_failed",
+            f"{arm.name} was left out: {failures.describe(launch)}: {failures.last_words(launch, 1)}",
+        )
 
     def _forecast(self) -> tuple[int, float]:
         """Return launches expected in all and seconds left, from the costs so far."""
         return self._looks.forecast(
-            self.result, len(self._arms), self._budget, elapsed_s=self._elapsed()
+            self.result, len(self._arms), self._budget, self._extras, elapsed_s=self._elapsed()
         )
 
     def _valid_timed(self) -> list[Launch]:

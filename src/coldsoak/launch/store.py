@@ -105,7 +105,10 @@ class Store:
         """Return the ids of all results that have a file, oldest first."""
         if not self.results.is_dir():
             return []
-        return sorted(entry.name for entry in self.results.iterdir() if (entry / FILE).is_file())
+        found = [entry for entry in self.results.iterdir() if (entry / FILE).is_file()]
+        second = len("20261130T130000Z")
+        found.sort(key=lambda entry: (entry.name[:second], (entry / FILE).stat().st_mtime_ns))
+        return [entry.name for entry in found]
 
     def find(self, reference: str | Path) -> Path:
         """Return the file of a result.

@@ -105,21 +105,24 @@ class Tree:
     def stop(self, grace_s: float = 5.0) -> list[Member]:
         """End every member: SIGTERM, ``grace_s`` seconds, then SIGKILL until none is left.
 
-        Returns the members that were running when it was called. A second Ctrl-C during the grace
-        ends it at once.
+        Returns the members that were running when it was called. Ctrl-C cuts the grace short and
+        is raised again when all have gone.
         """
         running = self._everyone()
         ended = [self.members[state.identity] for state in running]
+        impatient: KeyboardInterrupt | None = None
         if running:
             try:
                 self._signal(running, signal.SIGTERM)
                 self._wait_gone(grace_s)
-            except KeyboardInterrupt:
-                pass
+            except KeyboardInterrupt as interrupt:
+                impatient = interrupt
         deadline = time.monotonic() + _KILL_PATIENCE_S
         while (running := self._everyone()) and time.monotonic() < deadline:
             self._signal(running, signal.SIGKILL)
             self._wait_gone(0.5)
+        if impatient is not None:
+            raise impatient
         return ended
 
     def wait_quiet(self, patience_s: float) -> bool:
