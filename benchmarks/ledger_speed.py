@@ -225,7 +225,10 @@ def main(sizes: list[int]) -> None:
     last = 0.0
     for size in sizes:
         answer = subprocess.run(
-            [sys.executable, __file__, "--one", str(size)], check=True, capture_output=True, text=True
+            [sys.executable, __file__, "--one", str(size)],
+            check=True,
+            capture_output=True,
+            text=True,
         )
         wall, used, peak = (float(word) for word in answer.stdout.split()[1:])
         ratio = f"{used / last:6.1f}" if last else ""

@@ -85,7 +85,9 @@ def columns_of(recording: Recording, name: str) -> Columns:
             continue
         start, end = recording.ns(record, "start"), recording.ns(record, "end")
         if kind in {"DRIVER", "RUNTIME"}:
-            columns.span(track, f"cuda.{kind.lower()}", record["api"], (start, end), correlation=link)
+            columns.span(
+                track, f"cuda.{kind.lower()}", record["api"], (start, end), correlation=link
+            )
         elif kind == "OVERHEAD":
             columns.span(track, "cuda.overhead", record["api"], (start, end), correlation=link)
         elif kind == "JIT":

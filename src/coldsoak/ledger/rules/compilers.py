@@ -39,16 +39,18 @@ _DEFAULT = {
     "triton": Cause.COMPILE,
     "numba": Cause.COMPILE,
     "nvrtc": Cause.COMPILE,
-    "onednn": Cause.COMPILE,
 }
+_RUNTIMES = frozenset({"tensorflow", "onnxruntime"})
+_EXECUTES = Verdict(Cause.HOST_COMPUTE, Kind.FIXED)
 
 
 @cache
 def verdict(source: str, name: str) -> Verdict:
     """Return the cause of a framework's span; a name that says nothing is ``framework_host``."""
-    if source == "onednn" and re.search(r"exec", name):
-        return Verdict(Cause.HOST_COMPUTE, Kind.FIXED)
-    if re.search(r"dispatch|execute|\brun\b|operator|eager", name, re.IGNORECASE):
+    if source == "onednn":
+        executes = name.startswith("exec")
+        return _EXECUTES if executes else Verdict(Cause.COMPILE, Kind.BUILD)
+    if source in _RUNTIMES and re.search(r"execute|\brun\b|eager", name, re.IGNORECASE):
         return Verdict(Cause.FRAMEWORK_HOST, Kind.OPEN)
     for pattern, cause in _RULES:
         if pattern.search(name):

@@ -117,7 +117,12 @@ _API_RULES = tuple(
     (re.compile(rf"(?:{names})$"), Verdict(cause, kind)) for names, cause, kind in _API
 )
 
-_QUERY = re.compile(r"cu(da)?(Device|Ctx|Driver|Get)")
+_BOOKKEEPING = {
+    Cause.KERNEL_LAUNCH,
+    Cause.DEVICE_ALLOC,
+    Cause.DRIVER_INIT,
+    Cause.CONTEXT_CREATE,
+}
 
 _MEASUREMENT = re.compile(r"CUPTI|ACTIVITY_BUFFER|INSTRUMENTATION|UVM_ACTIVITY_INIT")
 
@@ -145,13 +150,14 @@ def api(name: str) -> Verdict:
 
 
 def may_create_context(name: str) -> bool:
-    """Whether the call does next to nothing by itself, so that a long one set up the device."""
-    return api(name).cause in {
-        Cause.KERNEL_LAUNCH,
-        Cause.DEVICE_ALLOC,
-        Cause.DRIVER_INIT,
-        Cause.CONTEXT_CREATE,
-    } and not re.match(r"cu(Init|da?GetDeviceCount|.*Launch|.*Synchronize)", api_name(name))
+    """Whether a call of the runtime does little by itself, so that a long one set up the device.
+
+    The driver's own calls never create a context unasked.
+    """
+    plain = api_name(name)
+    if not plain.startswith("cuda") or re.match(r"cuda(GetDeviceCount|.*(Launch|Synch))", plain):
+        return False
+    return api(name).cause in _BOOKKEEPING
 
 
 @cache
