@@ -28,6 +28,7 @@ _KINDS: Mapping[str, Kind] = {
 }
 _COUNTER_RUNS = 3
 """Fewest executions that show a local value to be a counter of runs."""
+_PROGRAMS = frozenset({"script", "module", "stdin", "interactive"})
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Found:
 def find(files: Sequence[File], *, t0_ns: int) -> Found:
     """Pair the readings of all processes and number the executions in program order."""
     uses = [use for place, file in enumerate(files) for use in _uses(place, file, files)]
-    uses = _without_counters(sorted(uses, key=lambda use: (use.start_ns, -use.end_ns)))
+    uses = _without_counters(sorted(uses, key=lambda use: (use.start_ns, -use.end_ns)), files)
     known: dict[tuple[object, ...], Series] = {}
     counts: dict[str, int] = defaultdict(int)
     executions = []
@@ -212,11 +213,12 @@ def _rerun(file: File, moment: int) -> int:
     return int(latest.detail) if latest.detail.isdecimal() else len(starts)
 
 
-def _without_counters(uses: Sequence[_Use]) -> list[_Use]:
+def _without_counters(uses: Sequence[_Use], files: Sequence[File]) -> list[_Use]:
     """Drop local values that only count the runs, so that the runs form one series.
 
     A value counts when it starts at 0 or 1 and grows by one with each of at least three
     executions that are otherwise alike, from the start again in each execution of the script.
+    Workers of a pool keep theirs: who gets which piece differs from launch to launch.
     """
     cleaned = list(uses)
     for name in sorted({name for use in uses for name, _ in use.case}):
@@ -225,10 +227,17 @@ def _without_counters(uses: Sequence[_Use]) -> list[_Use]:
             if any(other == name for other, _ in use.case):
                 groups[(use.file, _bare(use, name).identity)].append(index)
         for indices in groups.values():
-            if _counts([cleaned[index] for index in indices], name):
+            group = [cleaned[index] for index in indices]
+            if _in_order(group, files) and _counts(group, name):
                 for index in indices:
                     cleaned[index] = _bare(cleaned[index], name)
     return cleaned
+
+
+def _in_order(uses: Sequence[_Use], files: Sequence[File]) -> bool:
+    """Tell whether one main thread of a program of the user's executed them one by one."""
+    process = files[uses[0].file].process
+    return process.how in _PROGRAMS and all(use.thread == process.thread for use in uses)
 
 
 def _bare(use: _Use, name: str) -> _Use:

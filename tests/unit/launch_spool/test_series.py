@@ -82,6 +82,11 @@ def test_values_that_may_be_the_case_are_kept(loop, read, values):
     assert {series.case["x"] for series in read().series} == set(values)
 
 
+def test_workers_of_a_pool_keep_what_looks_like_a_counter(loop, read):
+    loop([(i, {"i": str(i)}) for i in range(4)], how="fork")
+    assert len(read().series) == 4
+
+
 def test_a_counter_may_start_again_in_each_rerun(loop, write, read):
     writer = loop([(i, {"i": str(i % 3)}) for i in range(6)])
     writer.add(["phase", "rerun_start", 1_000_000_000_000 + 240_000_000, 10, "1"])
