@@ -65,6 +65,7 @@ class LiveProgress:
             TextColumn("{task.fields[remaining]}", style="dim"),
             console=self._console,
             transient=True,
+            auto_refresh=False,  # a thread that draws would disturb what is measured
         )
         self._bar.add_task("starting", total=1, latest="", remaining="")
         self._bar.start()
@@ -95,7 +96,7 @@ class LiveProgress:
 
     def _update(self, **fields: object) -> None:
         if self._bar is not None:
-            self._bar.update(self._bar.tasks[0].id, **fields)  # type: ignore[arg-type]
+            self._bar.update(self._bar.tasks[0].id, refresh=True, **fields)  # type: ignore[arg-type]
 
 
 class LogProgress:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from coldsoak.model.result import ImportCost, Launch, Process, Result, SeriesSummary, Summary
@@ -31,7 +32,7 @@ from coldsoak.report.select import (
     timed,
     typical,
 )
-from coldsoak.report.sheet import Column, Sheet, bar, drop_empty, joined
+from coldsoak.report.sheet import Column, Sheet, bar, drop_empty, joined, lift_constants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,12 +92,15 @@ def _one_region(result: Result, summary: Summary, series: SeriesSummary) -> Shee
     if summary.wall:
         rows.append(_metric("start to exit", summary.wall))
     name = name_of(series_by_id(result).get(series.series))
-    columns = (Column(""), Column("median", right=True), *_spread_columns())
-    return Sheet(f"{name} · {_runs(series)}", columns, tuple(rows), remarks=_steady_remark(series))
-
-
-def _spread_columns() -> tuple[Column, Column]:
-    return Column("95 % interval", right=True), Column("range", right=True)
+    columns = (
+        Column(""),
+        Column("median", right=True),
+        Column("95 % interval", right=True),
+        Column("range", right=True),
+    )
+    title = f"{name} · {_runs(series)}"
+    sheet = Sheet(title, columns, tuple(rows), remarks=_steady_remark(series))
+    return drop_empty(sheet, DASH)
 
 
 def _later_name(series: SeriesSummary) -> str:
@@ -129,9 +133,9 @@ def _many_regions(result: Result, summary: Summary, ordered: list[SeriesSummary]
     later = time_unit(e.point for s in ordered if (e := s.steady or s.later))
     paid = time_unit(s.overhead.point for s in ordered if s.overhead)
     small = all(s.first.low is None for s in ordered)
-    names, name_columns, common = _names(result, ordered)
+    names, rows = region_names(result, ordered)
     columns = (
-        *name_columns,
+        *(Column(name) for name in names),
         Column(f"run 0\n{first.symbol}", right=True),
         Column("range" if small else "95 %\ninterval", right=True),
         Column(f"later\n{later.symbol}", right=True),
@@ -139,9 +143,8 @@ def _many_regions(result: Result, summary: Summary, ordered: list[SeriesSummary]
         Column(f"overhead\n{paid.symbol}", right=True),
         Column("steady"),
     )
-    rows = tuple(
+    figures = (
         (
-            *name,
             point(s.first, first),
             interval(s.first, first, whole_range=small),
             point(s.steady or s.later, later),
@@ -149,29 +152,40 @@ def _many_regions(result: Result, summary: Summary, ordered: list[SeriesSummary]
             point(s.overhead, paid),
             steady_word(s),
         )
-        for name, s in zip(names, ordered, strict=True)
+        for s in ordered
     )
-    title = f"Regions of {common}" if common else "Regions"
-    sheet = Sheet(title, columns, rows, remarks=_whole(summary))
-    return drop_empty(sheet, DASH)
+    cells = tuple((*row, *numbers) for row, numbers in zip(rows, figures, strict=True))
+    sheet, said = lift_constants(Sheet("", columns, cells, remarks=_whole(summary)), names)
+    facts = [text if name == "region" else f"{name}={text}" for name, text in said.items()]
+    title = " · ".join(["Regions", *(fact for fact in facts if not fact.endswith(DASH))])
+    return replace(drop_empty(sheet, DASH), title=title)
 
 
-def _names(
+def region_names(
     result: Result, ordered: list[SeriesSummary]
-) -> tuple[list[tuple[str, ...]], tuple[Column, ...], str]:
-    """Return row names, their columns, and the label that all rows share.
-
-    Regions that differ only in the values of the same names get a column for each name.
-    """
+) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Return the columns that name a region and their cells: its label, and each value of its case."""
     known = series_by_id(result)
     series = [known.get(s.series) for s in ordered]
-    labels = {label_of(s) if s else "" for s in series}
-    names = {tuple(s.case) if s else () for s in series}
-    case = next(iter(names))
-    if len(labels) == 1 and len(names) == 1 and case:
-        rows = [tuple(bare(s.case[name]) for name in case) for s in series if s]
-        return rows, tuple(Column(name) for name in case), labels.pop()
-    return [("\n".join(name_of(s).split("  ")),) for s in series], (Column("region"),), ""
+    keys = list(dict.fromkeys(key for one in series if one for key in one.case))
+    labels = _without_file([label_of(one) if one else "region" for one in series])
+    cells = [
+        (label, *(bare(one.case[key]) if one and key in one.case else DASH for key in keys))
+        for label, one in zip(labels, series, strict=True)
+    ]
+    return ["region", *keys], cells
+
+
+_LABEL = re.compile(r"(?:(?P<name>.+) \()?(?P<file>[^():]+):(?P<lines>[\d-]+)\)?")
+
+
+def _without_file(labels: list[str]) -> list[str]:
+    """Leave the file out of labels that differ, when all of them are in the same one."""
+    found = [_LABEL.fullmatch(label) for label in labels]
+    files = {match["file"] if match else "" for match in found}
+    if len(set(labels)) == 1 or len(files) > 1 or "" in files:
+        return labels
+    return [f"{match['name'] or 'line'} {match['lines']}" for match in found if match]
 
 
 def _whole(summary: Summary) -> tuple[str, ...]:
