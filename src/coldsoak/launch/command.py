@@ -103,7 +103,9 @@ def _not_found(argv: tuple[str, ...], cwd: str, path: str | None) -> UsageError:
     if Path(cwd, name).is_file():
         return _not_executable(Path(cwd, name), argv)
     near = difflib.get_close_matches(name, _candidates(name, cwd, path), n=3, cutoff=0.7)
-    do = f"did you mean {' or '.join(near)}?" if near else "check the spelling, or give its path"
+    do = "check the spelling, or give its path"
+    if near:
+        do = " or ".join(f"coldsoak run -- {_join((one, *argv[1:]))}" for one in near)
     why = "no such file" if os.sep in name else "no such program in PATH"
     return UsageError(f"{name} was not found.", why=why, do=do)
 

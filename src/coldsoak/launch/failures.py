@@ -21,6 +21,10 @@ _ALWAYS_GRANTED = 2
 """So many may be replaced whatever their share: the first round alone is five launches or fewer."""
 _TAIL_LINES = 8
 _BUSY = "other programs used"
+_BUSY_NOTE = (
+    "other programs used most of the CPU time; the launch counts, because the machine is busy all "
+    "the time"
+)
 
 
 def describe(launch: Launch) -> str:
@@ -84,7 +88,7 @@ class Replacements:
         self._busy_kept = self._busy_kept or launch.round == 0
         if not self._busy_kept:
             return launch
-        note = Note(code="machine_busy", text=f"kept although {launch.invalid}")
+        note = Note(code="machine_busy", text=_BUSY_NOTE)
         return msgspec.structs.replace(launch, invalid="", notes=(*launch.notes, note))
 
     def grant(self, launch: Launch, *, valid: int) -> bool:
