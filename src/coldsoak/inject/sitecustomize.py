@@ -1,9 +1,10 @@
 """Starts coldsoak's agent in a measured interpreter, then runs the sitecustomize that this one hides.
 
 ``site`` imports this file because its folder is in front of ``PYTHONPATH``. Without
-``COLDSOAK_SPOOL`` and ``COLDSOAK_PREHEAT`` it only hands over. The program ends up with the ``sys.path`` and the
-``sys.modules`` that it would have had.
+``COLDSOAK_SPOOL`` and ``COLDSOAK_PREHEAT`` it only hands over. The program ends up with the
+``sys.path`` and the ``sys.modules`` that it would have had.
 """
+# ruff: noqa: INP001 (site wants it at the top of a sys.path entry)
 
 from time import monotonic_ns
 

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from coldsoak.model import spool
@@ -26,7 +25,9 @@ def _interpreter(version: str) -> str | None:
         for found in sorted(Path(root).glob(f"versions/{version}.*/bin/python"), reverse=True):
             return str(found)
     found = shutil.which(f"python{version}")
-    works = found and not subprocess.run([found, "-c", ""], capture_output=True).returncode
+    works = (
+        found and not subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode
+    )
     return found if works else None
 
 
@@ -59,7 +60,9 @@ class Ran:
 
 def read(folder: Path) -> list[list[spool.Record]]:
     files = sorted(folder.glob("*.jsonl"), key=lambda path: int(path.stem.split("-")[1]))
-    return [[spool.DECODER.decode(line) for line in path.read_bytes().splitlines()] for path in files]
+    return [
+        [spool.DECODER.decode(line) for line in path.read_bytes().splitlines()] for path in files
+    ]
 
 
 class Runner:
@@ -102,8 +105,3 @@ def runner(tmp_path):
     folder = tmp_path / "work"
     folder.mkdir()
     return Runner(folder)
-
-
-@pytest.fixture
-def decode_error():
-    return msgspec.DecodeError

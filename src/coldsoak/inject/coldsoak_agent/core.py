@@ -15,18 +15,12 @@ PROTOCOL = 1
 class Agent:
     """The singleton ``agent``; its methods never raise into the program.
 
-    Attributes
-    ----------
-    mode:
-        ``timed``, ``traced`` or ``synced``; empty before the start.
-    sources:
-        Names of the sources that the launch asks for.
-    t0:
-        CLOCK_MONOTONIC at the spawn of the launch, in ns; 0 when unknown.
-    started:
-        Source modules that are on, by name.
-    spool:
-        Where the records go; the methods ``emit`` and ``urgent`` are its own.
+    Attributes:
+        mode: ``timed``, ``traced`` or ``synced``; empty before the start.
+        sources: Names of the sources that the launch asks for.
+        t0: CLOCK_MONOTONIC at the spawn of the launch, in ns; 0 when unknown.
+        started: Source modules that are on, by name.
+        spool: Where the records go; the methods ``emit`` and ``urgent`` are its own.
 
     """
 
@@ -46,7 +40,9 @@ class Agent:
     def open(self, begin_ns, how):
         """Begin this process's file; ``how`` is as in the ``process`` record."""
         if self.spool is None:
-            self.spool = Spool(os.environ["COLDSOAK_SPOOL"], self._book_flush)
+            from coldsoak_agent.imports import quietly
+
+            self.spool = Spool(os.environ["COLDSOAK_SPOOL"], self._book_flush, quietly)
             self.emit, self.urgent = self.spool.emit, self.spool.urgent
         self.spool.begin(begin_ns)
         self.emit(
@@ -240,8 +236,8 @@ def start(begin_ns):
 
     agent.open(begin_ns, runner.how())
     imports.install(traced=agent.mode == "traced")
-    hooks.install(agent)
     process.install()
+    hooks.install(agent)
     runner.install()
     if agent.tf1:
         imports.quietly(_start_tf1)

@@ -99,12 +99,16 @@ class _Flusher:
             sleep(0.0001)
 
     def close(self):
-        for fd in (self.read, self.write):
-            try:
-                os.close(fd)
-            except OSError:
-                pass
+        _close(self.read)
+        _close(self.write)
         self.read = self.write = -1
+
+
+def _close(fd):
+    try:
+        os.close(fd)
+    except OSError:
+        pass
 
 
 def _poll_on(fd):

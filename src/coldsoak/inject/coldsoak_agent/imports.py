@@ -84,7 +84,6 @@ class _ModuleLockManager:
         if not self.depth and end_ns - self.start_ns > _WORTH_WRITING_NS:
             agent.spool.flush()
 
-
     def _record(self, kind, end_ns):
         agent.emit(
             "import",

@@ -129,6 +129,11 @@ def _popen(args):
     _started(args[0], args[1], "spawn")
 
 
+def _posix_spawn(args):
+    if sys._getframe(2).f_code.co_name != "_posix_spawn":  # subprocess has said it already
+        _popen(args)
+
+
 def _exec(args):
     agent.flush()
     _started(args[0], args[1], "exec")
@@ -174,7 +179,7 @@ def _code_is_gone(_reference):
 
 _handlers = {
     "subprocess.Popen": _popen,
-    "os.posix_spawn": _popen,
+    "os.posix_spawn": _posix_spawn,
     "os.exec": _exec,
     "os.system": _system,
     "sys.excepthook": _excepthook,

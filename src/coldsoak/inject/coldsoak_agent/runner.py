@@ -6,8 +6,10 @@ this script therefore decides what runs. ``sys.modules["runpy"]`` is replaced fo
 a stand-in that is built from C callables only, so that tracebacks, ``sys._getframe`` and
 ``traceback.print_stack`` show what they show without coldsoak, and ``runpy`` is never imported.
 
-A script that this file cannot run exactly (it does not compile, cannot be read, is bytecode, an
-archive, a pipe) is left to CPython: the hook declines and nothing has happened.
+A script that need not be rewritten, or that this file cannot run exactly (it does not compile,
+cannot be read, is bytecode, an archive, a pipe) is left to CPython: the hook declines and nothing
+has happened. That also spares it the millisecond in which the first ``compile`` makes the types
+of ``_ast``.
 """
 
 import os
@@ -85,7 +87,9 @@ class _Hook:
         source = _read_script(path)
         if source is None:
             return None
-        code = userfiles.compile_source(source, path, "__main__") or _compile(source, path)
+        code = userfiles.compile_source(source, path, "__main__")
+        if code is None and agent.rerun > 1:
+            code = _compile(source, path)
         if code is None:
             return None
         script = _Script(path, sys.modules.get("runpy"))
@@ -200,11 +204,15 @@ class _Script:
 
 def _flush_streams():
     """Flush as CPython does between a script and its traceback (``flush_io``)."""
-    for name in ("stderr", "stdout"):
-        try:
-            getattr(sys, name).flush()
-        except Exception:
-            pass
+    _flush_stream("stderr")
+    _flush_stream("stdout")
+
+
+def _flush_stream(name):
+    try:
+        getattr(sys, name).flush()
+    except Exception:
+        pass
 
 
 def forget_file(values):

@@ -57,32 +57,66 @@ def encode(value):
     return _text(value if isinstance(value, str) else repr(value))
 
 
+def _line(record, encoder):
+    """Return one record as a line; ``encoder`` is CPython's own where it can be had."""
+    if encoder is not None:
+        try:
+            line = "".join(encoder(record, 0))
+        except (TypeError, ValueError, RecursionError):
+            pass
+        else:
+            if "\\ud" not in line:  # half a surrogate pair would be no JSON
+                return line
+    return encode(record)
+
+
+def _call(function):
+    return function()
+
+
+def _fast_encoder():
+    try:
+        from _json import encode_basestring_ascii, make_encoder
+    except ImportError:
+        return None
+    return make_encoder(None, repr, encode_basestring_ascii, None, ":", ",", False, False, False)
+
+
 def raise_fd(fd):
     """Move ``fd`` to a number that programs do not use and return the new one."""
-    for high in range(_HIGH_FD, _HIGH_FD + 64):
-        try:
-            os.fstat(high)
-        except OSError:
-            try:
-                os.dup2(fd, high, inheritable=False)
-            except OSError:
-                break
-            os.close(fd)
-            return high
-    return fd
+    high = _HIGH_FD
+    while high < _HIGH_FD + 64 and _is_open(high):
+        high += 1
+    try:
+        os.dup2(fd, high, inheritable=False)
+    except OSError:  # more than the process may have
+        return fd
+    os.close(fd)
+    return high
+
+
+def _is_open(fd):
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
 
 
 class Spool:
     """Records of this process, buffered until a flush point."""
 
-    def __init__(self, folder, on_cost=None):
+    def __init__(self, folder, on_cost=None, quietly=None):
         """Take the launch's folder.
 
-        ``on_cost`` is called with (start_ns, end_ns) of a flush that took noticeable time.
+        ``on_cost`` is called with (start_ns, end_ns) of a flush that took noticeable time;
+        ``quietly(function)`` calls a function whose imports are not the program's.
         """
         self.folder = folder
         self._on_cost = on_cost
+        self._quietly = quietly or _call
         self._fd = -1
+        self._encoder = None
 
     def begin(self, begin_ns):
         """Name a new file after the process and its first instant; the first flush opens it.
@@ -124,7 +158,8 @@ class Spool:
                 records = buffer[:]
                 del buffer[: len(records)]
                 if not self.dead:
-                    lines = [encode(record) for record in records]
+                    encoder = self._encoder_for(len(records))
+                    lines = [_line(record, encoder) for record in records]
                     self._write(("\n".join(lines) + "\n").encode("utf-8", "replace"))
             except Exception:
                 self.dead = True
@@ -132,6 +167,12 @@ class Spool:
                 self._owner = 0
         if len(records) >= _WORTH_BOOKING and self._on_cost is not None:
             self._on_cost(start, monotonic_ns())
+
+    def _encoder_for(self, count):
+        """Return the fast encoder where its import pays; a few records do without."""
+        if self._encoder is None and count > _WORTH_BOOKING:
+            self._encoder = self._quietly(_fast_encoder)
+        return self._encoder
 
     def _open(self):
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC

@@ -14,12 +14,16 @@ def wait_devices():
     CUDA: each device whose primary context is active is synchronised through the driver that the
     program has mapped. JAX: every live array is waited for. Nothing is imported or initialised.
     """
-    for wait in (_wait_jax, _wait_cuda):
-        try:
-            wait()
-        except Exception as error:
-            _tell(wait.__name__, error)
+    _guarded(_wait_jax)
+    _guarded(_wait_cuda)
     return monotonic_ns()
+
+
+def _guarded(wait):
+    try:
+        wait()
+    except Exception as error:
+        _tell(wait.__name__, error)
 
 
 _told = set()

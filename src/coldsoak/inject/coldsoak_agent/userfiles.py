@@ -15,10 +15,9 @@ _LIBRARY = (
     sys.prefix + "/lib/",
     sys.base_prefix + "/lib/",
 )
-_INSTALLED = ("/site-packages/", "/dist-packages/")
-_EXTRA = tuple(
-    prefix for prefix in os.environ.get("COLDSOAK_USER", "").split(os.pathsep) if prefix
-)
+_EXTRA = tuple(prefix for prefix in os.environ.get("COLDSOAK_USER", "").split(os.pathsep) if prefix)
+_HINTS = (b"time", b"clock", b"perf_counter", b"monotonic", b"now", b"today", b"utf-16")
+"""A source without any of these reads no clock: the rewriter need not even be imported."""
 _known = {}
 
 
@@ -36,24 +35,28 @@ def is_user_file(path):
 def _is_user_file(path):
     if not isinstance(path, str) or path.startswith("<"):
         return False
-    full = os.path.abspath(path)
-    if full.startswith(_HERE):
-        return False
-    if _EXTRA and full.startswith(_EXTRA):
+    full = path if path.startswith("/") else os.path.abspath(path)
+    if _EXTRA and full.startswith(_EXTRA) and not full.startswith(_HERE):
         return True
-    return not full.startswith(_LIBRARY) and not any(part in full for part in _INSTALLED)
+    if "/site-packages/" in full or "/dist-packages/" in full:
+        return False
+    return not full.startswith(_LIBRARY)
 
 
 def compile_source(source, path, module):
-    """Return the rewritten code of a user's file, or None where only CPython should judge it.
+    """Return the rewritten code of a user's file, or None where CPython should compile it.
 
-    None also stands for source that does not compile: the caller lets CPython fail as ever.
+    That is: where no clock can be read, and where the source does not compile, so that it fails
+    as ever.
     """
+    wants_tf1 = core.agent.tf1 and b"tensorflow" in source
+    if not wants_tf1 and not any(hint in source for hint in _HINTS):
+        return None
     start = monotonic_ns()
     try:
         from coldsoak_agent.imports import quietly
 
-        return quietly(_rewrite, source, path, module)
+        return quietly(_rewrite_tf1 if wants_tf1 else _rewrite, source, path, module)
     except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
         return None
     except Exception as error:
@@ -64,14 +67,12 @@ def compile_source(source, path, module):
 
 
 def _rewrite(source, path, module):
-    from coldsoak_agent import rewrite
+    from coldsoak_agent.rewrite import compile_user
 
-    if core.agent.tf1 and b"tensorflow" in bytes(source):
-        return _rewrite_tf1(source, path)
-    return rewrite.compile_user(source, path, module)
+    return compile_user(source, path, module)
 
 
-def _rewrite_tf1(source, path):
+def _rewrite_tf1(source, path, _module):
     """Redirect the imports of TensorFlow, which the program needs even where readings cannot go."""
     from coldsoak_agent import readings, rewrite, tf1
 
