@@ -140,7 +140,7 @@ def right(token, value):
 def update(token, sign, current, value):
     """See ``current += value`` or ``current -= value`` before it happens; return ``value``."""
     try:
-        if type(current) in (float, int) and type(value) in (float, int):
+        if type(current) in _numbers and type(value) in _numbers:
             record = _new.get(value) or _old.get(value)
             if record is not None:
                 _pair_update(token, sign, current, value, record)
@@ -150,18 +150,20 @@ def update(token, sign, current, value):
 
 
 def _pair_update(token, sign, current, value, record):
-    if sign > 0:
+    if sign > 0 and type(current) in (float, int):
         start = _sums.pop(current, None) or _new.get(-current) or _old.get(-current)
         if start is not None:
             _pair(record, start, token, _getframe(2))
+    if sign > 0:
         return
     end = _new.get(current) or _old.get(current)
     if end is not None:
         _pair(end, record, token, _getframe(2))
         return
-    if len(_sums) > 1000:
-        _sums.clear()
-    _sums[current - value] = record
+    if type(current) in (float, int) and type(value) in (float, int):
+        if len(_sums) > 1000:
+            _sums.clear()
+        _sums[current - value] = record
 
 
 for _hook in (clock, left, right, update):
