@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from coldsoak.model.causes import Cause
 
-__all__ = ["Bools", "Ints", "Rows", "Texts", "column", "distinct", "flatten", "merge"]
+__all__ = ["Bools", "Ints", "Rows", "Texts", "column", "distinct", "flatten", "merge", "over"]
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -176,6 +176,18 @@ def distinct(values: Ints) -> Ints:
     if len(ordered) < 2:
         return ordered
     return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
+
+
+def over(top: Rows, base: Rows) -> Rows:
+    """Return ``top``, and ``base`` where ``top`` has nothing; both sorted and disjoint."""
+    if not len(top) or not len(base):
+        return top if len(top) else base
+    bounds = distinct(np.concatenate((top.start, top.end, base.start, base.end)))
+    first, second = top.at(bounds[:-1]), base.at(bounds[:-1])
+    chosen = np.where(first >= 0, first, np.where(second >= 0, second + len(top), -1))
+    some = chosen >= 0
+    rows = Rows.join([top, base]).take(chosen[some])
+    return rows.moved(bounds[:-1][some], bounds[1:][some])
 
 
 def merge(start: Ints, end: Ints, gap: int = 0) -> tuple[Ints, Ints]:

@@ -54,6 +54,8 @@ class _Book:
         self._threads = threads
         self._timelines: dict[tuple[int, int], Timeline] = {}
         self._bytes, self._copy = _bytes_of_rows(trace, threads)
+        self._counts = np.ones(threads.rows, dtype=bool)
+        self._counts[: len(threads.spans.rows)] = ~threads.spans.is_part
         self._texts = threads.texts.all
 
     def ledger(self, window: Window, launch: Launch) -> Ledger:
@@ -120,7 +122,7 @@ class _Book:
         sources = np.unique(timeline.source[pieces]).tolist()
         return Evidence(
             sources=tuple(sorted(texts[s] for s in sources if texts[s])),
-            count=len(distinct(rows[rows >= 0])),
+            count=self._count(rows),
             bytes=self._sum_bytes(rows),
             items=self._items(timeline.label[pieces], rows, length, texts),
             sampled=sampled,
@@ -136,16 +138,19 @@ class _Book:
         items = []
         for i in largest:
             own = rows[named][which == i]
-            count = len(distinct(own[own >= 0]))
             items.append(
                 Item(
                     label=texts[labels[i]],
                     ns=int(sums[i]),
-                    count=max(count, 1),
+                    count=max(self._count(own), 1),
                     bytes=self._sum_bytes(own),
                 )
             )
         return tuple(items)
+
+    def _count(self, rows: Ints) -> int:
+        """Return how many distinct records ``rows`` are, steps of others left out."""
+        return int(self._counts[distinct(rows[rows >= 0])].sum())
 
     def _sum_bytes(self, rows: Ints) -> int:
         """Bytes of distinct copies and allocations: a call and its copy count once."""

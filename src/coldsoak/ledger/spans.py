@@ -41,6 +41,8 @@ class SpanTable:
     is_api: Bools
     loads_module: Bools
     reads_files: Bools
+    is_part: Bools
+    """A step of an import that has a span of its own; not counted again."""
     is_wait: Bools
     """Where a thread slept; beside the other spans, for those say what it does."""
 
@@ -78,7 +80,7 @@ def read_spans(trace: Trace, texts: Texts) -> SpanTable:
 
     pairs, which = np.unique(source * len(trace.strings) + name, return_inverse=True)
     judged = [_judge(trace, int(pair), texts) for pair in pairs]
-    table = np.array(judged, dtype=np.int64).reshape(len(judged), 9)[which]
+    table = np.array(judged, dtype=np.int64).reshape(len(judged), 10)[which]
     kind = table[:, 1].copy()
     rows = Rows(
         start, end, table[:, 0].copy(), kind, table[:, 2], table[:, 3], np.arange(len(start))
@@ -93,6 +95,7 @@ def read_spans(trace: Trace, texts: Texts) -> SpanTable:
         is_api=table[:, 5] > 0,
         loads_module=table[:, 6] > 0,
         reads_files=table[:, 7] > 0,
+        is_part=table[:, 9] > 0,
         is_wait=table[:, 8] > 0,
     )
     _correct(spans, trace, texts)
@@ -127,6 +130,7 @@ def _judge(trace: Trace, pair: int, texts: Texts) -> tuple[int, ...]:
         int(source.startswith("cuda") and bool(cuda.LOADS_MODULE.match(label))),
         int(source in imports.READS_FILES),
         int(source == "wait"),
+        int(source in imports.STEPS),
     )
 
 

@@ -43,7 +43,6 @@ _IDLE = [
     for c in (
         Cause.LOCK_WAIT,
         Cause.UNATTRIBUTED,
-        Cause.RUN_QUEUE,
         Cause.MEASUREMENT,
         Cause.PROCESS_EXIT,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coldsoak.ledger.arrays import Bools, Ints, Rows, Texts, column, flatten
+from coldsoak.ledger.arrays import Bools, Ints, Rows, Texts, column, flatten, over
 from coldsoak.ledger.device import Device, Run, read_device
 from coldsoak.ledger.rules import processes as child_rules
 from coldsoak.ledger.rules.base import CODE, Kind
@@ -25,8 +25,8 @@ __all__ = ["LIBRARY_GAP_NS", "Threads"]
 LIBRARY_GAP_NS = 50_000_000
 """Host time of at most this length beside a library's module loads, between two CUDA calls, is
 that library starting; cuBLAS and cuDNN unpack their kernels there."""
-_DISK_BEFORE_NS, _DISK_AFTER_NS = 1_000_000, 5_000_000
-"""A read or a major fault this close to a wait explains it."""
+_FAULT_BEFORE_NS = 1_000_000
+"""A major fault at most this long before a wait began it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Threads:
         self.samples: Samples = read_samples(trace, self.texts, first)
         self._next_row = first + len(self.samples.time)
         self._switches = self._read_switches()
-        self._disk_pid, self._disk_time = self._read_disk()
+        self._disk_tid, self._disk_time = self._read_disk()
         self._children = {p.pid: self._next_row + i for i, p in enumerate(trace.processes)}
         self._next_row += len(trace.processes)
         self._alone: dict[tuple[int, int], tuple[Evidence, Timeline]] = {}
@@ -74,8 +74,9 @@ class Threads:
         others = Rows.join(parts)
         if not len(others):
             return alone
-        others = flatten(others, rank=np.isin(others.cause, _BUILD_CODES).astype(np.int64))
-        return self._sweep(replace(evidence, others=others))
+        urgency = np.isin(others.cause, _BUILD_CODES) - 1 * (others.cause == CODE[Cause.RUN_QUEUE])
+        layers = [flatten(others.take(urgency == level)) for level in (1, 0, -1)]
+        return self._sweep(replace(evidence, others=over(over(layers[0], layers[1]), layers[2])))
 
     def _sweep(self, evidence: Evidence) -> Timeline:
         return sweep(evidence, self._start, self._end, no_source=self.no_source)
@@ -107,7 +108,7 @@ class Threads:
             spans=spans,
             reads_files=self._of_span(self.spans.reads_files, spans),
             off=off,
-            disk=self._disk(pid, off),
+            disk=self._disk(tid, off),
             switches_known=bool((self._switches.pid == pid).any()),
             waits=flatten(own.take(asleep)),
             gaps=gaps,
@@ -232,24 +233,20 @@ class Threads:
         return _Switches(rows, pids[track] if count else track, tids[track] if count else track)
 
     def _read_disk(self) -> tuple[Ints, Ints]:
-        """Moments at which a process read from the disk, by process."""
-        events = self._trace.events
-        wanted = [
-            i for i, s in enumerate(self._trace.strings) if s in ("fault.major", "read_bytes")
-        ]
+        """Threads and moments of faults that had to read from the disk."""
+        events, strings = self._trace.events, self._trace.strings
+        wanted = [i for i, text in enumerate(strings) if text == "fault.major"]
         hit = np.isin(column(events.kind), wanted) & (column(events.value) != 0)
-        pids = np.array([t.pid for t in self._trace.tracks], dtype=np.int64)
-        pid, time = (
-            pids[column(events.track)[hit]] if len(pids) else column(b""),
-            column(events.time)[hit],
-        )
+        tids = np.array([t.tid for t in self._trace.tracks], dtype=np.int64)
+        track, time = column(events.track)[hit], column(events.time)[hit]
         order = np.argsort(time, kind="stable")
-        return pid[order], time[order]
+        return (tids[track] if len(track) else track)[order], time[order]
 
-    def _disk(self, pid: int, off: Rows) -> Bools:
-        time = self._disk_time[self._disk_pid == pid]
-        before = np.searchsorted(time, off.start - _DISK_BEFORE_NS)
-        found: Bools = np.searchsorted(time, off.end + _DISK_AFTER_NS, side="right") > before
+    def _disk(self, tid: int, off: Rows) -> Bools:
+        """Whether a major fault of the thread began each wait."""
+        time = self._disk_time[self._disk_tid == tid]
+        before = np.searchsorted(time, off.start - _FAULT_BEFORE_NS)
+        found: Bools = np.searchsorted(time, off.end, side="right") > before
         return found
 
 

@@ -140,6 +140,18 @@ def test_a_compiler_is_followed_before_another_worker(make):
     assert make.causes() == {"compile": 10, "module_load": 10, "unattributed": 80}
 
 
+def test_a_wait_for_a_thread_that_waits_for_a_cpu_is_a_wait_for_a_cpu(make):
+    make.off(0, 30).span("jax", "trace", 0, 20, thread=2).off(10, 20, thread=2, runnable=True)
+    make.span("cuda.driver", "cuInit", 15, 25, thread=3)
+    assert make.causes() == {
+        "trace": 10,
+        "run_queue": 5,
+        "driver_init": 10,
+        "lock_wait": 5,
+        "unattributed": 70,
+    }
+
+
 def test_a_wait_that_ends_with_a_child_was_for_the_child(make):
     make.off(10, 60).child("/usr/bin/g++ -O3 x.cpp", 12, 59)
     first = make.ledgers()[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coldsoak.ledger.rules.base import Kind, Verdict
 from coldsoak.model.causes import Cause
 
-__all__ = ["READS_FILES", "SPANS"]
+__all__ = ["READS_FILES", "SPANS", "STEPS"]
 
 SPANS: dict[str, Verdict] = {
     "import": Verdict(Cause.IMPORT_PYTHON, Kind.OPEN),
@@ -21,3 +21,6 @@ SPANS: dict[str, Verdict] = {
 
 READS_FILES = frozenset({"import.find", "import.read", "dlopen"})
 """Sources whose spans block on nothing but files: off the CPU inside them is ``page_in``."""
+
+STEPS = frozenset({"import.find", "import.read", "import.exec"})
+"""Sources whose spans lie inside an ``import`` span of the same module."""

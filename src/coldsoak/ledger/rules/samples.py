@@ -71,7 +71,7 @@ MARKS: tuple[_Mark, ...] = (
     ),
     _mark(
         Cause.PAGE_FAULT,
-        r"^(asm_)?exc_page_fault$|^handle_mm_fault$|^__handle_mm_fault$|^do_user_addr_fault$|^do_anonymous_page$|^clear_(huge_)?page\w*$|^do_fault\w*$|^filemap_fault$|^filemap_map_pages$|^do_wp_page$|^vma_alloc_folio\w*$|^clear_subpage$",
+        r"^(asm_)?exc_page_fault$|^handle_mm_fault$|^__handle_mm_fault$|^do_user_addr_fault$|^do_anonymous_page$|^clear_(huge_)?page\w*$|^do_fault\w*$|^filemap_fault$|^filemap_map_pages$|^do_wp_page$|^vma_alloc_folio\w*$|^clear_subpage$|^(unmap_region|exit_mmap|zap_pte_range|unmap_page_range|do_madvise|madvise_vma\w*|mprotect_fixup|tlb_flush_mmu|do_munmap|__do_munmap|do_vmi_munmap)$",
     ),
     _mark(
         Cause.PLAN_BUILD,
@@ -87,7 +87,7 @@ MARKS: tuple[_Mark, ...] = (
 
 _COMPUTE_SYMBOL = (
     r"gemm|Gemm|GEMM|mkl_blas|mkl_lapack|mkl_dnn|[Ee]igen.*([Cc]ontraction|[Pp]acket|gebp|product|Executor)|jit_\w+_kernel_t|dnnl\w*(execute|kernel)"
-    r"|at6native|at::native|Mlas|ynn|xnn_|slinky|openblas|conv(olution)?_?(forward|kernel|2d)|_kernel\b|_omp_fn|\.omp_outlined|omp_fn|blas_thread_server|inner_product|[dsz]dot_|(^|_)DOUBLE_|(^|_)FLOAT_|pocketfft|gomp_(team_)?barrier\w*|__kmp_\w*(wait|barrier)\w*"
+    r"|at6native|at::native|Mlas|ynn|xnn_|slinky|openblas|conv(olution)?_?(forward|kernel|2d)|_kernel\b|_omp_fn|\.omp_outlined|omp_fn|blas_thread_server|Philox|inner_product|[dsz]dot_|(^|_)DOUBLE_|(^|_)FLOAT_|pocketfft|gomp_(team_)?barrier\w*|__kmp_\w*(wait|barrier)\w*"
 )
 _LIBRARIES: tuple[tuple[str, Cause], ...] = (
     (
