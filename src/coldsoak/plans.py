@@ -40,6 +40,10 @@ WORKER = Path(backends.__file__).with_name("worker.py")
 
 DEFAULT_SHAPES = ("100", "1000")
 
+_STEADY_S = 5.0
+_ROUND_S = 20.0
+"""Seconds of later runs in one launch, and in one launch of every arm."""
+
 
 class Plan(Frozen, kw_only=True):
     """What to measure, and what the user should hear about the choice."""
@@ -58,7 +62,7 @@ def plan(
     dtype: str = "float32",
     inner: int = 10,
     runs: int | None = None,
-    steady_s: float = 5.0,
+    steady_s: float | None = None,
     naive: bool = False,
     warm_shapes: bool = False,
     python: str = "",
@@ -77,7 +81,8 @@ def plan(
         dtype: Element type.
         inner: Products in a run.
         runs: Runs in a launch, the first included; None for 20 to 200 within ``steady_s``.
-        steady_s: Seconds of later runs to spend in a launch.
+        steady_s: Seconds of later runs to spend in a launch; None for 5, or less when there are so
+            many arms that one round of them all would spend more than 20.
         naive: End each run without waiting for the device, and note when it was done.
         warm_shapes: All shapes in one process, so that only the first meets a cold process.
         python: Interpreter to measure; empty for this one.
@@ -89,36 +94,30 @@ def plan(
     python = python or sys.executable
     cls = workloads.get(workload)
     cases = [cls.at(shape, dtype=dtype, inner=inner) for shape in shapes]
-    present = _installed(python)
-    chosen = _split(frameworks) or present
-    if not chosen:
-        raise UsageError(
-            "There is no framework to measure.",
-            why=f"None of {', '.join(backends.names())} is installed for {python}.",
-            do="Type: pip install 'coldsoak[demo]'",
-        )
-    request = {"workload": workload, "dtype": dtype, "inner": inner, "runs": runs}
-    request |= {"steady_s": steady_s, "naive": naive}
-    places = _places(chosen, _split(devices), python)
     groups = [tuple(cases)] if warm_shapes else [(case,) for case in cases]
-    arms = tuple(
-        _arm((python, str(WORKER)), {**request, "framework": framework, **mode}, group)
-        for group in groups
+    present = _installed(python)
+    chosen = _with_dtype(_split(frameworks) or present, dtype, python)
+    places = _places(chosen, _split(devices), python)
+    ways = [
+        {"framework": framework, "compiler": compiler, "device": device}
         for framework in chosen
-        for mode in (
-            {"compiler": compiler, "device": device}
-            for compiler in _compilers(framework, _split(compilers))
-            for device in places[framework]
-        )
-    )
-    if not arms:
+        for compiler in _compilers(framework, _split(compilers))
+        for device in places[framework]
+    ]
+    if not ways or not groups:
         raise UsageError(
-            "No framework can run what was asked.",
-            why=f"Modes asked: {', '.join(compilers) or 'any'}; devices: {', '.join(devices) or 'any'}.",
+            "Nothing is left to measure.",
+            why=f"Asked were the shapes {', '.join(shapes) or 'none'}, the modes "
+            f"{', '.join(compilers) or 'any'} and the devices {', '.join(devices) or 'any'}.",
             do="`coldsoak devices` lists what each framework sees.",
         )
-    notes = () if frameworks else _missing(present)
-    return Plan(arms=arms, notes=notes)
+    if steady_s is None:
+        steady_s = min(_STEADY_S, _ROUND_S / (len(ways) * len(groups)))
+    request = {"workload": workload, "dtype": dtype, "inner": inner, "runs": runs}
+    request |= {"steady_s": steady_s, "naive": naive}
+    program = (python, str(WORKER))
+    arms = tuple(_arm(program, {**request, **way}, group) for group in groups for way in ways)
+    return Plan(arms=arms, notes=() if frameworks else _missing(present))
 
 
 def split_shapes(text: str) -> tuple[str, ...]:
@@ -162,6 +161,24 @@ def _installed(python: str) -> tuple[str, ...]:
             do="Give --python the path of a Python 3.9 or later.",
         )
     return tuple(report["installed"])
+
+
+def _with_dtype(frameworks: Sequence[str], dtype: str, python: str) -> tuple[str, ...]:
+    """Return the frameworks that compute in ``dtype``."""
+    if not frameworks:
+        raise UsageError(
+            "There is no framework to measure.",
+            why=f"None of {', '.join(backends.names())} is installed for {python}.",
+            do="Type: pip install 'coldsoak[demo]'",
+        )
+    able = tuple(name for name in frameworks if dtype in backends.get(name).dtypes)
+    if not able:
+        known = {dtype: None for name in frameworks for dtype in backends.get(name).dtypes}
+        raise UsageError(
+            f"{', '.join(frameworks)} cannot be measured with the dtype {dtype!r}.",
+            do=f"Use --dtype {' or '.join(known)}.",
+        )
+    return able
 
 
 def _compilers(framework: str, wanted: Sequence[str]) -> tuple[str, ...]:

@@ -131,6 +131,21 @@ def test_what_does_not_exist_is_refused(wrong):
     assert caught.value.do
 
 
+def test_frameworks_without_the_dtype_are_left_out():
+    plan = plans.plan(dtype="bfloat16", shapes=("8",))
+    assert {arm.case.framework for arm in plan.arms} == {"torch", "jax"}
+    with pytest.raises(UsageError) as caught:
+        plans.plan(frameworks=("numpy",), dtype="bfloat16")
+    assert "float32" in caught.value.do
+
+
+def test_many_arms_share_the_time_of_a_round():
+    few = plans.plan(frameworks=("numpy",), shapes=("8",))
+    many = plans.plan(frameworks=("numpy",), shapes=tuple(map(str, range(1, 11))))
+    assert request_of(few.arms[0])["steady_s"] == 5.0
+    assert request_of(many.arms[0])["steady_s"] == 2.0
+
+
 def test_no_framework_at_all_says_what_to_install(monkeypatch):
     monkeypatch.setattr(plans.backends, "installed", lambda: ())
     with pytest.raises(UsageError) as caught:

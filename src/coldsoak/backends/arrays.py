@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrayOps", "checksum", "from_recipe"]
 
+_PIECE = 1 << 22
+"""Elements that are widened at a time."""
+
 
 class ArrayOps(Ops):
     """The primitives on an array module ``xp``."""
@@ -22,13 +25,16 @@ class ArrayOps(Ops):
         return self.xp.matmul(a, b)
 
     def conv2d(self, image: Array, weights: Array) -> Array:
-        """Return the convolution as one product over all windows (im2col)."""
-        height, width = weights.shape[2:]
-        top, left = (height - 1) // 2, (width - 1) // 2
-        sides = ((0, 0), (0, 0), (top, height - 1 - top), (left, width - 1 - left))
+        """Return the sum over the kernel's places of one product over the channels each."""
+        (height, width), (rows, columns) = image.shape[2:], weights.shape[2:]
+        top, left = (rows - 1) // 2, (columns - 1) // 2
+        sides = ((0, 0), (0, 0), (top, rows - 1 - top), (left, columns - 1 - left))
         padded = self.xp.pad(image, sides)
-        windows = self.xp.lib.stride_tricks.sliding_window_view(padded, (height, width), (2, 3))
-        out = self.xp.tensordot(windows, weights, axes=((1, 4, 5), (1, 2, 3)))
+        out: Array = 0
+        for i in range(rows):
+            for j in range(columns):
+                moved = padded[:, :, i : i + height, j : j + width]
+                out = out + self.xp.tensordot(moved, weights[:, :, i, j], axes=((1,), (1,)))
         return out.transpose(0, 3, 1, 2)
 
     def add(self, a: Array, b: Array) -> Array:
@@ -60,18 +66,23 @@ def from_recipe(xp: Module, tensor: Tensor, dtype: str, scalar: type | None = No
     return xp.array(data.reshape(tensor.shape))  # a copy: frombuffer's memory is not aligned
 
 
-def checksum(xp: Module, output: Array, wide: str = "float64") -> dict[str, float]:
-    """Return mean, root mean square and three elements, summed in dtype ``wide``.
+def checksum(numpy: Module, output: Array) -> dict[str, float]:
+    """Return mean, root mean square and three elements of an output that was copied to the host.
 
     ``first`` and ``last`` are the ends, ``edge`` is the end of the first row: a transposed or
-    reversed output has others.
+    reversed output has others. Sums are made in float64, in pieces, so that a large output is not
+    held twice; nothing more runs on the device.
     """
-    widened = output.astype(wide)
-    start, row_end = (0,) * widened.ndim, (*[0] * (widened.ndim - 1), -1)
+    flat = output.reshape(-1)
+    total = square = 0.0
+    for i in range(0, flat.size, _PIECE):
+        piece = flat[i : i + _PIECE].astype("float64")
+        total += float(piece.sum())
+        square += float(numpy.dot(piece, piece))
     return {
-        "mean": float(xp.mean(widened)),
-        "rms": float(xp.sqrt(xp.mean(widened * widened))),
-        "first": float(widened[start]),
-        "edge": float(widened[row_end]),
-        "last": float(widened[(-1,) * widened.ndim]),
+        "mean": total / flat.size,
+        "rms": (square / flat.size) ** 0.5,
+        "first": float(flat[0]),
+        "edge": float(flat[output.shape[-1] - 1]),
+        "last": float(flat[-1]),
     }

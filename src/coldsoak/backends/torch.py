@@ -136,7 +136,7 @@ class Torch(Backend):
 
 
 def _checksum(output: Array) -> dict[str, float]:
-    wide = output.double()
+    wide = output.cpu().double()  # NumPy may be missing, and lacks bfloat16
     return {
         "mean": wide.mean().item(),
         "rms": wide.square().mean().sqrt().item(),

@@ -152,16 +152,19 @@ def _explained(error: BaseException, request: dict[str, Any]) -> dict[str, str]:
     return {"kind": type(error).__name__, "what": what, "why": "", "do": "The traceback is above."}
 
 
-def _tell_agent(report: dict[str, Any]) -> None:
-    """Hand the report to coldsoak's agent, which saves it with the launch's regions."""
+def _tell(report: dict[str, Any]) -> None:
+    """Hand the report to coldsoak's agent, to be saved with the launch's regions, or print it."""
+    from coldsoak.backends.report import emit
+
     core = sys.modules.get("coldsoak_agent.core")
-    if core is not None:
+    if core is None:
+        emit(report)
+    else:
         core.agent.note("data", json.dumps(report))
 
 
 def main(argv: list[str]) -> int:
-    """Carry out the request in ``argv[0]`` (JSON) and print the report; 0, or 1 on failure."""
-    from coldsoak.backends.report import emit
+    """Carry out the request in ``argv[0]`` (JSON) and report; return 0, or 1 on failure."""
     from coldsoak.errors import ColdsoakError
 
     request = json.loads(argv[0])
@@ -179,10 +182,9 @@ def main(argv: list[str]) -> int:
         explained = _explained(error, request)
         lines = [text for key in ("what", "why", "do") if (text := explained[key])]
         sys.stderr.write("\n".join(["", *lines, ""]))
-        emit({"framework": request["framework"], "error": explained})
+        _tell({"framework": request["framework"], "error": explained})
         return 1
-    emit(report)
-    _tell_agent(report)
+    _tell(report)
     return 0
 
 
