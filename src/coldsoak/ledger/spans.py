@@ -117,6 +117,7 @@ def _judge(trace: Trace, pair: int, texts: Texts) -> tuple[int, ...]:
             0,
             0,
             0,
+            0,
         )
     label = span_label(source, name)
     rank = _COST_RANK if found.kind is Kind.COST else _RANK.get(source, 0)
