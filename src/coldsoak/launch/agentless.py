@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["agentless", "no_agent_note", "why_no_agent"]
 
 _TAKES_VALUE = frozenset("cmWX")
+_WORDS = 40
+_WORD = 300
 _ISOLATING = frozenset("ISE")
 
 
@@ -24,7 +26,7 @@ def agentless(members: Iterable[Member], agent_pids: set[int], t0: int) -> tuple
         Child(
             pid=member.pid,
             ppid=member.ppid,
-            argv=member.argv,
+            argv=_shortened(member.argv),
             start_ns=member.start_ns - t0,
             end_ns=None if member.end_ns is None else member.end_ns - t0,
             cpu_s=member.cpu_ns / 1e9,
@@ -65,6 +67,12 @@ def no_agent_note(children: tuple[Child, ...], main: int) -> Note:
         text="no interpreter of this launch could be looked into, so only its wall time was "
         f"measured: {'; '.join(reasons) or 'it ended too soon'}",
     )
+
+
+def _shortened(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """A linker's command line has thousands of words: the first ones tell what it was."""
+    words = tuple(word if len(word) <= _WORD else word[: _WORD - 1] + "…" for word in argv[:_WORDS])
+    return words if len(argv) <= _WORDS else (*words, "…")
 
 
 def _isolating_flags(argv: tuple[str, ...]) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEVELS", "ColdState", "Coldness", "parse_cold"]
 
+_NOT_ON_DISK = ("/dev/", "/proc/", "/sys/", "/memfd:", "/SYSV", "/anon_hugepage")
 LEVELS = ("process", "cache", "bytecode", "disk")
 
 
@@ -69,7 +70,8 @@ class Coldness:
 
     def learn(self, argv: tuple[str, ...], files: set[str]) -> None:
         """Add files that a launch of ``argv`` had mapped to those that are evicted."""
-        self._files.setdefault(argv, set()).update(files)
+        on_disk = {name for name in files if not name.startswith(_NOT_ON_DISK)}
+        self._files.setdefault(argv, set()).update(on_disk)
 
     @contextmanager
     def prepared(

@@ -192,10 +192,17 @@ def _holders(files: set[str]) -> dict[str, str]:
 
 
 def _reason(file: str) -> str:
+    if _hidden(file):
+        return "owned by another user, and mincore(2) tells nothing about such files"
     kind = _file_system(file)
     if kind in {"tmpfs", "ramfs", "hugetlbfs"}:
         return f"on {kind}, which lives in memory"
     return f"on {kind}; locked, dirty or in use" if kind else "locked, dirty or in use"
+
+
+def _hidden(file: str) -> bool:
+    """Since Linux 5.2 mincore reports files that the caller may not write as wholly resident."""
+    return os.stat(file).st_uid != os.geteuid() and not os.access(file, os.W_OK)  # noqa: PTH116
 
 
 def _file_system(file: str, mounts: Callable[[], str] | None = None) -> str:

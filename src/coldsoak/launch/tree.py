@@ -109,14 +109,15 @@ class Tree:
         is raised again when all have gone.
         """
         running = self._everyone()
+        if not running:
+            return []
         ended = [self.members[state.identity] for state in running]
         impatient: KeyboardInterrupt | None = None
-        if running:
-            try:
-                self._signal(running, signal.SIGTERM)
-                self._wait_gone(grace_s)
-            except KeyboardInterrupt as interrupt:
-                impatient = interrupt
+        try:
+            self._signal(running, signal.SIGTERM)
+            self._wait_gone(grace_s)
+        except KeyboardInterrupt as interrupt:
+            impatient = interrupt
         deadline = time.monotonic() + _KILL_PATIENCE_S
         while (running := self._everyone()) and time.monotonic() < deadline:
             self._signal(running, signal.SIGKILL)

@@ -28,6 +28,8 @@ __all__ = ["Until", "UntilKind", "Watcher", "already_met", "parse_until", "watch
 UntilKind = Literal["exit", "region", "port", "http", "log"]
 
 _ATTEMPT_S = 0.25
+_ANSWER_S = 5.0
+"""A server that loads its model in the first request is slow to answer, and must not be cut off."""
 _PLACE = re.compile(r"(?P<file>.+\.py|.*/[^:]+):(?P<line>\d+)(?::(?P<k>\d+))?")
 _NAMED = re.compile(r"(?P<name>.+?)(?::(?P<k>\d+))?")
 _DO = "use --until exit, region:NAME[:K], port:P, http:URL or log:REGEX"
@@ -184,6 +186,8 @@ class _HttpWatcher:
     def check(self) -> int | None:
         connection = self._connect()
         try:
+            connection.connect()
+            connection.sock.settimeout(_ANSWER_S)
             connection.request("GET", self._path, headers={"Connection": "close"})
             answered = 200 <= connection.getresponse().status < 400
             return time.monotonic_ns() if answered else None

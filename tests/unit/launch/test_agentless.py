@@ -39,6 +39,15 @@ def test_only_those_without_an_agent_in_order():
     assert [(c.pid, c.start_ns, c.end_ns) for c in children] == [(1, 0, 40), (3, 20, None)]
 
 
+def test_long_command_lines_are_cut():
+    argv = ("cc", "x" * 1000, *(str(n) for n in range(100)))
+    (child,) = agentless([Member(pid=1, ppid=0, start_ns=0, argv=argv)], set(), 0)
+    assert len(child.argv) == 41
+    assert child.argv[0] == "cc"
+    assert len(child.argv[1]) == 300
+    assert child.argv[-1] == child.argv[1][-1] == "…"
+
+
 def test_the_note_gives_every_reason_once():
     members = [
         Member(pid=1, ppid=0, start_ns=1, executable="/bin/sh"),

@@ -135,6 +135,14 @@ def test_a_file_in_memory_is_refused():
         file.unlink()
 
 
+def test_files_of_another_user_cannot_be_proved(big_file, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert not pagecache._hidden(big_file)
+    monkeypatch.setattr(os, "access", lambda file, mode: False)
+    assert pagecache._hidden(big_file)
+    assert "another user" in pagecache._reason(big_file)
+
+
 def test_files_that_are_gone_or_empty(tmp_path):
     (tmp_path / "empty").touch()
     found = evict([str(tmp_path / "empty"), str(tmp_path / "gone"), str(tmp_path)])
