@@ -68,7 +68,7 @@ def sample(function) -> tuple[float, float]:
 def measure() -> None:
     from coldsoak_agent import readings, rewrite, userfiles
 
-    userfiles._known[__file__] = False  # the frames of this driver are no part of the program
+    userfiles._known[__file__] = False  # noqa: SLF001 - the frames of this driver are no part of the program
     path = str(Path(os.environ["COLDSOAK_SPOOL"]) / "program.py")
     source = "".join(PROGRAM.format(name=name, clock=clock) for name, clock in CLOCKS.items())
     Path(path).write_text(source)
@@ -82,9 +82,7 @@ def measure() -> None:
         for name in CLOCKS:
             pairs = []
             for _ in range(ROUNDS):
-                pairs.append(
-                    (sample(plain[f"{shape}_{name}"]), sample(hooked[f"{shape}_{name}"]))
-                )
+                pairs.append((sample(plain[f"{shape}_{name}"]), sample(hooked[f"{shape}_{name}"])))
                 readings.flush()
             bare = statistics.median(p[0] for p, _ in pairs) * 1e9
             ours = statistics.median(h[0] for _, h in pairs) * 1e9

@@ -97,7 +97,8 @@ def test_a_victim_of_known_cost(run):
     [(series, seconds)] = done.series().items()
     assert series[1:] == (("main.py:3", "main.py:7"), ())
     assert [float(x) for x in done.done.stdout.split()] == pytest.approx(seconds, abs=1e-4)
-    assert 0.2 <= seconds[0] < 0.26 and all(0.01 <= s < 0.05 for s in seconds[1:])
+    assert 0.2 <= seconds[0] < 0.26
+    assert all(0.01 <= s < 0.05 for s in seconds[1:])
     for region in done.of(spool.Region):
         assert region.seconds <= (region.end_ns - region.start_ns) / 1e9 < region.seconds + 0.001
 
@@ -173,9 +174,7 @@ def test_coverage_sees_the_same_lines(run, tmp_path):
     )
     seen = []
     for inject in (str(INJECT), ""):
-        done = run(
-            source, "-m", "coverage", "run", "--branch", "main.py", PYTHONPATH=inject
-        )
+        done = run(source, "-m", "coverage", "run", "--branch", "main.py", PYTHONPATH=inject)
         assert done.done.returncode == 0, done.done.stderr
         report = subprocess.run(
             [sys.executable, "-m", "coverage", "report", "-m", "--include=main.py"],

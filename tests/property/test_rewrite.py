@@ -8,7 +8,6 @@ the number of a region where it subtracts says which pairs must be found.
 import contextlib
 import io
 import itertools
-import json
 import sys
 import types
 from pathlib import Path
@@ -38,11 +37,11 @@ def step(x): yield x; yield x
 
 
 @st.composite
-def programs(draw, regions=st.integers(1, 8)):
+def programs(draw):
     """A list of events: starts and ends of numbered regions, never an end before its start."""
-    count = draw(regions)
+    count = draw(st.integers(1, 8))
     events = draw(st.permutations([n for n in range(count) for _ in range(2)]))
-    started, lines, indent = set(), [], 0
+    started, lines = set(), []
     style = {
         n: (draw(st.sampled_from(CLOCKS)), draw(st.sampled_from(STORES)).format(n=n))
         for n in range(count)
@@ -104,7 +103,6 @@ def agent():
     records = []
     kept = {name: core.agent.__dict__.get(name) for name in HELD}
     core.agent.emit = core.agent.urgent = lambda *record: records.append(record)
-    core.agent.emit_line = lambda line: records.append(tuple(json.loads(line)))
     core.agent.spool = types.SimpleNamespace(flush=lambda: None)
     core.agent.mode = "timed"
     core.agent._flushers, core.agent._at_exit, core.agent._at_fork = [], [], []
@@ -115,7 +113,7 @@ def agent():
     sys.path.remove(str(INJECT))
 
 
-HELD = ("emit", "urgent", "emit_line", "spool", "mode", "_flushers", "_at_exit", "_at_fork")
+HELD = ("emit", "urgent", "spool", "mode", "_flushers", "_at_exit", "_at_fork")
 
 
 def execute(code):

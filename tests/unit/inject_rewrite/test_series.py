@@ -76,8 +76,7 @@ def test_case_of_parameters(args, calls, want, listener):
 
 def test_caller_loop_variables_name_the_case(listener):
     listener.run(
-        TIMED.format(args="")
-        + "shapes = [(1,), (2,)]\n"
+        TIMED.format(args="") + "shapes = [(1,), (2,)]\n"
         "for i in range(len(shapes)):\n    shape = shapes[i]\n    for run in range(2): bench()\n"
     )
     assert cases(listener) == [({"shape": "(1,)"}, 2), ({"shape": "(2,)"}, 2)]
@@ -171,7 +170,8 @@ def test_seconds_of_each_clock(listener):
         "print(time.perf_counter_ns() - a, datetime.datetime.now() - b)\n"
     )
     seconds = [region[6] for region in listener.of("region")]
-    assert len(seconds) == 2 and all(0.019 < s < 0.2 for s in seconds)
+    assert len(seconds) == 2
+    assert all(0.019 < s < 0.2 for s in seconds)
 
 
 def test_synced_mode_waits_at_the_end_and_says_when(listener, monkeypatch):

@@ -35,7 +35,9 @@ def test_regions(call, loops, hooked):
 
 
 def test_autorange(hooked):
-    module = hooked.run("import timeit, time\nx = timeit.Timer(lambda: time.sleep(.1)).autorange()\n")
+    module = hooked.run(
+        "import timeit, time\nx = timeit.Timer(lambda: time.sleep(.1)).autorange()\n"
+    )
     assert [r[10] for r in hooked.of("region")] == [1, 2]
     assert module.x[0] == 2
 

@@ -10,11 +10,14 @@ Bits: VALUE (may hold a clock reading), CLOCK (may be a clock function), MAKER (
 file that returns a reading), COUNTER (merely counts runs), CASE (names a workload).
 """
 
+# ruff: noqa: N802, N815 - visitors are named after the node classes
+# ruff: noqa: SIM905, B905 - word lists; Python 3.9 has no strict zip
+
 import _ast
 
 from coldsoak_agent.graph import (
-    ALL, CALLED, CASE, CLOCK, COMPILED, COUNTER, END, FLOW, RETURNED, START, VALUE,
-    WITH_ARGUMENTS, WORDS, Graph, last_name,
+    CALLED, CASE, CLOCK, COMPILED, COUNTER, END, FLOW, RETURNED, START, WITH_ARGUMENTS,
+    WORDS, Graph, last_name,
 )  # fmt: skip
 
 __all__ = ["CASE", "COUNTER", "END", "START", "Flow"]
@@ -223,11 +226,14 @@ class Flow(Graph):
         atoms = self._union([node.value])
         for target in node.targets:
             self._bind(target, atoms, node.value)
-            value = node.value
-            if type(value) is _ast.Subscript and type(value.slice) is _ast.Name:
-                if value.slice.id in self._scope.cases:  # shape = shapes[i]
-                    self._case_names(target, "loop")
+            if self._picks(node.value):
+                self._case_names(target, "loop")
         return []
+
+    def _picks(self, value):
+        """Tell whether a value is like ``shapes[i]`` with a loop's ``i``."""
+        index = value.slice if type(value) is _ast.Subscript else None
+        return type(index) is _ast.Name and index.id in self._scope.cases
 
     def visit_AnnAssign(self, node):
         if self._scope.kind == "class" and type(node.target) is _ast.Name:

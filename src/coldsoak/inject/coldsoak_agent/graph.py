@@ -1,5 +1,7 @@
 """Atoms, edges and bits: the solving half of ``flow``, which explains them."""
 
+# ruff: noqa: SIM905, B905 - word lists; Python 3.9 has no strict zip
+
 VALUE, CLOCK, MAKER, COUNTER, CASE = 1, 2, 4, 8, 16
 START, END = 1, 2
 FLOW = VALUE | CLOCK | MAKER
@@ -30,7 +32,7 @@ class Scope:
         self.skipped = parent is not None and parent.skipped
         self.qualname = name
         if parent is not None and parent.kind != "module":
-            inner = ".<locals>." if parent.kind not in ("class",) else "."
+            inner = ".<locals>." if parent.kind != "class" else "."
             self.qualname = parent.qualname + inner + name
 
 
@@ -134,8 +136,12 @@ class Graph:
         for node, scope, left, right in self._subs:
             if not scope.skipped and self._any(left + right, VALUE):
                 self.differences.append((node, scope))
-                wanted.update((a, wanted.get(a, 0) | END) for a in map(self._canon.__getitem__, left))
-                wanted.update((a, wanted.get(a, 0) | START) for a in map(self._canon.__getitem__, right))
+                wanted.update(
+                    (a, wanted.get(a, 0) | END) for a in map(self._canon.__getitem__, left)
+                )
+                wanted.update(
+                    (a, wanted.get(a, 0) | START) for a in map(self._canon.__getitem__, right)
+                )
         for node, scope, target, value in self._augs:
             if not scope.skipped and self._any(value, VALUE):
                 self.updates.append((node, scope))

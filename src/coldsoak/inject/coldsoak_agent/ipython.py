@@ -32,7 +32,7 @@ def install(module):
     shell_class = module.InteractiveShell
     original = shell_class.__init__
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs):  # noqa: N807 - it becomes the class's own
         original(self, *args, **kwargs)
         agent.guard(attach, self)
 

@@ -358,7 +358,7 @@ def _drop(family, doomed):
     """Write the keys of the family again, without the name."""
     known, name = doomed
     family.dropped.add(doomed)
-    if name in known.counters or doomed in family.seen and len(family.seen[doomed]) > _VALUES:
+    if name in known.counters or len(family.seen.get(doomed, ())) > _VALUES:
         known.forget(name)
     known.counters.add(name)
     merged = {}

@@ -167,7 +167,7 @@ def _pair_update(token, sign, current, value, record):
 
 
 for _hook in (clock, left, right, update):
-    _hook._torchdynamo_disable = True  # a graph ends at a clock anyway; ours is not to be traced
+    _hook._torchdynamo_disable = True
 
 
 # Readings
@@ -199,10 +199,14 @@ def _resolve(token, function, frame):
 
 def _reader(site, function):
     if site.left <= 0:
-        return _counting(site, function)
-    if function in _CLOCKS and not site.role & _ARGUMENTS:
-        return (_end if site.role & 3 == END else _start)(site, function)
-    return _with_arguments(site, function)
+        make = _counting
+    elif function in _CLOCKS and not site.role & _ARGUMENTS:
+        make = _end if site.role & 3 == END else _start
+    else:
+        make = _with_arguments
+    reader = make(site, function)
+    reader._torchdynamo_disable = True  # a graph ends at a clock; ours is not to be traced
+    return reader
 
 
 def _start(site, function):
@@ -305,7 +309,7 @@ def _fill(site):
     """Stop recording a place: from its next use on it is only counted."""
     for token, (function, _) in list(_readers.items()):
         if _sites.get((token, (site.base, site.unit))) is site:
-            _readers[token] = (function, _counting(site, function))
+            _readers[token] = (function, _reader(site, function))
     file, line, _, text = site.where
     where = "%s at %s:%d" % (text, file, line)
     agent.note("readings-capped", "%s: %d readings kept, later ones counted" % (where, _PER_SITE))

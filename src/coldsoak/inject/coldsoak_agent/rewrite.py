@@ -18,6 +18,7 @@ A token is a text that says all about its place, because functions travel betwee
 """
 
 import _ast
+import sys
 
 from coldsoak_agent import flow
 
@@ -27,6 +28,8 @@ SEPARATOR = "\x1f"
 _PARSE_ONLY = 0x400  # ast.PyCF_ONLY_AST without the 5 ms of importing ast
 _HINTS = (b"time", b"perf_counter", b"monotonic", b"now", b"clock", b"today")
 _ARGUMENTS = 4
+_MOVES_CALLS = sys.version_info >= (3, 10)
+"""CPython gives a method call over several lines the position of the method's name."""
 _files = {}
 """File name -> {(function, first line): names that may tell one case from another}."""
 
@@ -56,7 +59,7 @@ def _compile_rewritten(source, filename, module):
 
     try:
         tree = parse(source, filename)
-        found = rewrite(tree, filename)
+        rewrite(tree, filename)
         readings.install()
         return compile(tree, filename, "exec", dont_inherit=True)
     except SyntaxError:
@@ -80,9 +83,8 @@ def rewrite(tree, filename, unique=""):
     found = flow.Flow(tree)
     remember(filename, found)
     for call, scope, role in found.clocks:
-        if call.args or call.keywords:
-            role |= _ARGUMENTS
-        _hook_clock(call, _token(call, scope, _text(call.func), role, filename, unique))
+        shape = _ARGUMENTS if call.args or call.keywords else 0
+        _hook_clock(call, _token(call, scope, _text(call.func), role | shape, filename, unique))
     for node, scope in found.differences:
         token = _token(node, scope, "-", 0, filename, unique)
         node.left = _wrap("__coldsoak_left__", [_constant(token, node.left)], node.left)
@@ -99,8 +101,7 @@ def rewrite(tree, filename, unique=""):
 def _hook_clock(call, token):
     function = call.func
     call.func = _wrap("__coldsoak_clock__", [_constant(token, function)], function)
-    if type(function) is _ast.Attribute and call.lineno != function.end_lineno:
-        # CPython gives a method call over several lines the position of the method's name
+    if _MOVES_CALLS and type(function) is _ast.Attribute and call.lineno != function.end_lineno:
         width = len(function.attr)
         call.lineno = function.end_lineno
         call.col_offset = max(0, function.end_col_offset - width)
