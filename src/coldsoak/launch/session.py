@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from coldsoak import __version__
-from coldsoak.errors import NothingMeasured
+from coldsoak.errors import ColdsoakError, NothingMeasured
 from coldsoak.launch import failures, redact
 from coldsoak.launch.gpu import CoolDown
 from coldsoak.launch.looks import Looks
@@ -168,7 +168,12 @@ class _Session:
                 self._add(interrupt.launch)
             self._stopped = "interrupted"
             self._sum_up(complete=False)
-        self._progress.end(self.result)
+        except ColdsoakError:
+            self._stopped = "failure"
+            self._sum_up(complete=False)
+            raise
+        finally:
+            self._progress.end(self.result)
         if self._stopped != "interrupted" and not self._valid_timed():
             raise NothingMeasured(
                 "No launch gave a number.",
@@ -194,8 +199,15 @@ class _Session:
             self._extra(timed)
             reason = self._decide()
         self._stopped = reason
-        while reason != "budget" and self._extra(timed):
+        while self._affordable() and self._extra(timed):
             continue
+
+    def _affordable(self) -> bool:
+        """Whether the next extra round still fits: what was reserved for them is theirs."""
+        kind = self._extras.next(self._budget)
+        if kind is None or self.result.options.launches is not None:
+            return kind is not None
+        return self._elapsed() + self._budget.cost(kind) <= self.result.options.budget_s
 
     def _extra(self, timed: int) -> bool:
         """Run the next extra round if one is due; returns whether there was one."""
@@ -288,9 +300,6 @@ class _Session:
             return
         baseline = self.result.kind == "fix" and arm.name == self.result.arms[0].name
         if len(self._arms) == 1 or baseline:
-            self._stopped = "failure"
-            self._sum_up(complete=False)
-            self._progress.end(self.result)
             raise failures.command_failed(arm, launch, self._store.folder(self.result.id))
         self._arms = [one for one in self._arms if one.name != arm.name]
         self._note(

@@ -158,6 +158,19 @@ def test_dear_tracing_is_cut_to_its_share(session):
     assert session.now <= 60.0
 
 
+def test_what_is_reserved_for_looking_closer_is_used_for_it(session):
+    """The budget ends the timed rounds after two; the third traced launch was paid for."""
+
+    def cost(request):
+        return 20.0 if request.kind == "timed" else 5.0
+
+    session(noisy(), trace=True, budget_s=75.0, cost=cost)
+    assert [kind for _, kind, _ in session.order] == [
+        *("timed", "timed", "traced", "timed", "traced", "traced")
+    ]
+    assert session.now == 75.0
+
+
 def test_extras_of_a_fixed_number(session):
     session(steady(), trace=True, synced=True, launches=1)
     assert Counter(kind for _, kind, _ in session.order) == {"timed": 2, "traced": 1, "synced": 1}
@@ -415,6 +428,14 @@ def test_secrets_stay_out_of_the_file(session, monkeypatch):
     result = session(steady(), launches=1)
     assert "hf_verysecret" not in session.store.find(result.id).read_text()
     assert result.environment["HF_TOKEN"] == "<redacted>"
+
+
+def test_an_error_in_the_middle_keeps_what_was_measured(session):
+    with pytest.raises(UsageError):
+        session([good(), good(), good(), UsageError("the cold state cannot be made")])
+    result = session.store.load("last")
+    assert not result.complete
+    assert (result.summaries[0].n, result.summaries[0].stopped_by) == (2, "failure")
 
 
 def test_what_the_executor_refuses_leaves_no_result(session):
