@@ -46,6 +46,8 @@ class Device:
     """Kernels launched by a compiler to time them."""
     launched: Ints
     """Start of the call that queued the work, in ns; its own start where the call is unknown."""
+    checked: tuple[tuple[int, int, int], ...]
+    """(pid, start, end): searches known by the compiler's own checks of its candidates."""
 
     def active(self, pid: int) -> Rows:
         """Return what the devices did for a process, one operation at each instant."""
@@ -63,7 +65,12 @@ class Device:
         around = Rows.of(found, Cause.ALGORITHM_SEARCH, Kind.FIXED, label, source)
         tried = Rows.join([around, self.rows.take(mine)])
         rank = np.concatenate((np.zeros(len(around)), np.ones(int(mine.sum())))).astype(np.int64)
-        return _inside(flatten(tried, rank), *_building(spans, pid))
+        build_start, build_end = _building(spans, pid)
+        checked = np.array([c[1:] for c in self.checked if c[0] == pid], dtype=np.int64)
+        checked = checked.reshape(-1, 2)
+        starts = np.concatenate((build_start, checked[:, 0]))
+        ends = np.concatenate((build_end, checked[:, 1]))
+        return _inside(flatten(tried, rank), *merge(starts, ends))
 
 
 def read_device(
@@ -91,6 +98,10 @@ def read_device(
     kernel = kind == (trace.strings.index("kernel") if "kernel" in trace.strings else -2)
     memset = kind == (trace.strings.index("memset") if "memset" in trace.strings else -2)
     candidate = (kernel | memset) & _in_compile(pid, launched, caller, spans, user_threads)
+    checked = _checked(trace, start, end, pid, name)
+    for process, begin, stop in checked:
+        inside = (pid == process) & (start >= begin) & (end <= stop)
+        candidate |= (kernel | memset) & inside
     absent = kernel & _absent_later(start, name, pid, runs)
     cause[candidate | absent] = CODE[Cause.ALGORITHM_SEARCH]
     rows = Rows(
@@ -103,7 +114,7 @@ def read_device(
         np.arange(count) + len(spans.rows),
     )
     moved = np.where(memset, 0, column(ops.bytes_moved))
-    return Device(rows, pid, moved, column(ops.correlation), candidate, launched)
+    return Device(rows, pid, moved, column(ops.correlation), candidate, launched, checked)
 
 
 def _launches(key: Ints, start: Ints, spans: SpanTable) -> tuple[Ints, Ints]:
@@ -148,6 +159,22 @@ def _in_compile(
                 own = mine & (tid == user_tid)
                 found[own] &= _covered(launched[own], *_building(spans, process, user_tid))
     return found
+
+
+def _checked(
+    trace: Trace, start: Ints, end: Ints, pid: Ints, name: Ints
+) -> tuple[tuple[int, int, int], ...]:
+    """Return the stretches of device work between checks of candidates, with their process."""
+    checks = [i for i, text in enumerate(trace.strings) if cuda.CHECKS_CANDIDATE.search(text)]
+    is_check = np.isin(name, checks)
+    found = []
+    for process in np.unique(pid[is_check]).tolist():
+        mine = pid == process
+        for begin, stop in zip(*merge(start[mine], end[mine], SEARCH_GAP_NS), strict=True):
+            inside = mine & is_check & (start >= begin) & (end <= stop)
+            if inside.any():
+                found.append((process, int(start[inside].min()), int(end[inside].max())))
+    return tuple(found)
 
 
 def _absent_later(start: Ints, name: Ints, pid: Ints, runs: list[Run]) -> Bools:

@@ -107,6 +107,24 @@ def test_a_kernel_that_the_program_launched_while_another_thread_compiles_is_no_
     }
 
 
+def test_a_search_is_known_by_its_checks_where_the_compiler_has_no_span(make):
+    make.span("cuda.driver", "cuStreamSynchronize", 0, 80)
+    make.op("kernel", "RedzoneAllocatorKernelImpl", 10, 11).op("kernel", "gemm 1", 12, 30)
+    make.op("kernel", "RedzoneAllocatorKernelImpl", 31, 32).op("kernel", "mine", 40, 70)
+    assert make.causes() == {
+        "algorithm_search": 22,
+        "device_compute": 30,
+        "kernel_launch": 28,
+        "unattributed": 20,
+    }
+
+
+def test_a_launch_into_a_full_queue_waits_for_the_device(make):
+    make.span("cuda.runtime", "cudaLaunchKernel_v7000", 0, 50, link=1).op("kernel", "k", 0, 90)
+    make.span("cuda.overhead", "COMMAND_BUFFER_FULL", 5, 45)
+    assert make.causes() == {"device_compute": 40, "kernel_launch": 10, "unattributed": 50}
+
+
 def test_several_kernels_that_no_later_run_uses_are_a_search(make):
     make.run(200, 220).run(220, 240)
     for i in range(3):

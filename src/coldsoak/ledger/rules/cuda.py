@@ -14,6 +14,7 @@ from coldsoak.model.causes import Cause
 
 __all__ = [
     "ALLOCATES",
+    "CHECKS_CANDIDATE",
     "LOADS_MODULE",
     "MAY_CREATE_CONTEXT_NS",
     "POOL_BYTES",
@@ -171,7 +172,8 @@ def overhead(name: str) -> Verdict:
         return Verdict(Cause.LAZY_KERNEL_LOAD, Kind.FIXED)
     if "COMPILER" in name:
         return Verdict(Cause.PTX_JIT, Kind.FIXED)
-    return Verdict(Cause.KERNEL_LAUNCH, Kind.FIXED)
+    full = "BUFFER_FULL" in name  # the queue is full: the call waits for the device
+    return Verdict(Cause.KERNEL_LAUNCH, Kind.SYNC if full else Kind.FIXED)
 
 
 @cache
@@ -189,6 +191,12 @@ _DEVICE = {
     "AtoH": Cause.DEVICE_TO_HOST,
     "HtoH": Cause.DEVICE_TO_HOST,  # how CUPTI calls a read of mapped host memory
 }
+
+
+CHECKS_CANDIDATE = re.compile(
+    r"RedzoneAllocatorKernel|xla_fp\d*_?comparison|RepeatBufferKernel|stream_executor.*delay_kernel"
+)
+"""Kernels that XLA runs around the candidates of a search, and at no other time."""
 
 
 def device_cause(kind: str) -> Cause:
