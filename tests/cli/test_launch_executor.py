@@ -312,7 +312,7 @@ def test_sigterm_is_taken_as_ctrl_c(victim):
     timer.start()
     with pytest.raises(LaunchInterrupted) as caught:
         victim("crowd")
-    assert caught.value.launch.invalid == "it was interrupted"
+    assert caught.value.launch.status == "interrupted"
 
 
 def test_cold_caches_are_fresh_and_go_away(launch, tmp_path):

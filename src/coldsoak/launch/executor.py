@@ -140,7 +140,7 @@ class ProcessExecutor:
         )
         for one in series:
             self._series.setdefault(one.id, one)
-        if not launch.invalid:
+        if not launch.invalid and not ended.interrupted:
             launch = msgspec.structs.replace(
                 launch, invalid=invalid_reason(conditions, self._limits)
             )

@@ -321,8 +321,7 @@ def _exit_status(pid: int) -> int | None:
 
 def _interrupted(ended: Ended) -> None:
     ended.interrupted = True
-    ended.status = "interrupted"
-    ended.why = "it was interrupted"
+    ended.status, ended.why = "interrupted", ""
     ended.wall_ns = ended.wall_ns or time.monotonic_ns() - ended.t0
 
 

@@ -353,11 +353,12 @@ def test_a_failed_trace_costs_nothing_but_itself(session):
 
 @pytest.mark.parametrize("after", [0, 1, 5])
 def test_ctrl_c_keeps_what_was_measured(session, after):
-    half = good(status="interrupted", invalid="it was interrupted")
+    half = good(status="interrupted")
     result = session([*[good()] * after, LaunchInterrupted(half)])
     assert not result.complete
     assert len(result.launches) == after + 1
     assert result.launches[-1].status == "interrupted"
+    assert (result.summaries[0].invalid, result.summaries[0].failed) == (0, 0)
     assert result.summaries[0].stopped_by == "interrupted"
     assert session.store.load("last") == result
 
