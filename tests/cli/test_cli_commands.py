@@ -196,3 +196,37 @@ def test_help_loads_none_of_the_heavy_libraries():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.splitlines()[-1] == "LOADED []"
+
+
+def test_bench_compares_frameworks_that_are_there(work):
+    done = coldsoak(
+        work,
+        *["bench", "matmul", "--framework", "numpy", "--shape", "32,64", "--runs", "4"],
+        *["--launches", "1", "--no-trace"],
+    )
+    assert done.returncode == 0, done.stderr
+    assert "matmul · float32 · 10 a run · numpy" in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert {"32", "64"} <= {row[0] for row in rows}
+
+
+def test_a_traced_run_has_ledgers_a_perfetto_file_and_can_be_attributed_again(work):
+    done = coldsoak(
+        work,
+        *["run", "--launches", "1", "--perfetto", "trace.json"],
+        *[sys.executable, "slow.py"],
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Where run 0 of step (slow.py:5-9) goes · 1 traced launch" in done.stdout
+    assert "unattributed" in done.stdout
+    assert "Cost of looking" in done.stdout
+    assert json.loads((work / "trace.json").read_text())["traceEvents"]
+    again = coldsoak(work, "report", "--reattribute")
+    assert again.stdout == done.stdout
+
+
+def test_without_traces_there_is_nothing_to_attribute_again(work):
+    run(work)
+    done = coldsoak(work, "report", "--reattribute")
+    assert done.returncode == 2
+    assert "--no-trace" in done.stderr

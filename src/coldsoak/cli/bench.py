@@ -36,6 +36,9 @@ def bench(
     runs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Runs in one launch; else 20 to 200.")
     ] = None,
+    steady: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Time for later runs in one launch.")
+    ] = 1.0,
     warm_shapes: Annotated[
         bool, typer.Option("--warm-shapes", help="Run all shapes in one process.")
     ] = False,
@@ -78,6 +81,7 @@ def bench(
         dtype=dtype,
         inner=inner,
         runs=runs,
+        steady_s=steady,
         naive=naive,
         warm_shapes=warm_shapes,
         python=python,

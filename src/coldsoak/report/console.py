@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from coldsoak.report.bench_table import bench_sheets
+from coldsoak.report.bench_table import bench_sheets, cause_sheets
+from coldsoak.report.breakeven_table import break_even_sheet
 from coldsoak.report.ledger_table import breakdowns, ledger_sheet
 from coldsoak.report.remarks import counts_line, failures, next_step, notes, sources_line
 from coldsoak.report.sentence import headline
@@ -48,9 +49,13 @@ def sheets(result: Result) -> Iterator[Sheet]:
     """Yield the tables of ``result`` in reading order."""
     if result.kind == "bench":
         yield from bench_sheets(result)
+        pays = break_even_sheet(result)
+        if pays is not None:
+            yield pays
+        yield from cause_sheets(result)
+        return
     for summary in result.summaries:
-        if result.kind != "bench":
-            yield from _run_sheets(result, summary)
+        yield from _run_sheets(result, summary)
         for table in breakdowns(result, summary):
             yield ledger_sheet(result, table)
 

@@ -182,8 +182,9 @@ def next_step(result: Result) -> str:
 
 
 def _largest_cause(result: Result, summaries: Iterable[Summary]) -> str:
+    """Return the cause with the most seconds in any region; else in the way to a first result."""
     skip = {STEADY, str(Cause.UNATTRIBUTED)}
-    for summary in summaries:
-        for table in breakdowns(result, summary):
-            return next((part.name for part in table.parts if part.name not in skip), "")
-    return ""
+    tables = [table for summary in summaries for table in breakdowns(result, summary)]
+    regions = [table for table in tables if table.scope == "region"] or tables
+    parts = [part for table in regions for part in table.parts if part.name not in skip]
+    return max(parts, key=lambda part: part.seconds).name if parts else ""

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from coldsoak.model.result import Arm, Launch, Result, Series, SeriesSummary, Summary
+    from coldsoak.model.result import Arm, Case, Launch, Result, Series, SeriesSummary, Summary
 
 __all__ = [
     "arm_of",
     "bare",
     "by_order",
     "case_of",
+    "case_words",
     "failed",
     "label_of",
     "lead",
@@ -67,6 +68,12 @@ def bare(text: str) -> str:
     """Return the repr of a string without its quotes; anything else as it is."""
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
     return text[1:-1] if quoted else text
+
+
+def case_words(case: Case) -> tuple[str, str, str, str]:
+    """Return what a bench case computes with: framework, compiler, device, shape."""
+    shape = " × ".join(str(size) for size in dict.fromkeys(case.shape.values()))
+    return case.framework, case.compiler or "eager", case.device, shape or "–"
 
 
 def by_order(result: Result, summary: Summary) -> list[SeriesSummary]:

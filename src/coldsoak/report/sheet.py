@@ -50,11 +50,7 @@ def lift_constants(sheet: Sheet, titles: Iterable[str]) -> tuple[Sheet, dict[str
         if column.title in titles and len(values) == 1:
             said[index] = values.pop()
     keep = [index for index in range(len(sheet.columns)) if index not in said]
-    slim = replace(
-        sheet,
-        columns=tuple(sheet.columns[i] for i in keep),
-        rows=tuple(tuple(row[i] for i in keep) for row in sheet.rows),
-    )
+    slim = _only(sheet, keep)
     return slim, {sheet.columns[index].title: text for index, text in said.items()}
 
 
@@ -65,6 +61,10 @@ def drop_empty(sheet: Sheet, nothing: str) -> Sheet:
         for index in range(len(sheet.columns))
         if not sheet.rows or any(row[index] != nothing for row in sheet.rows)
     ]
+    return _only(sheet, keep)
+
+
+def _only(sheet: Sheet, keep: list[int]) -> Sheet:
     return replace(
         sheet,
         columns=tuple(sheet.columns[i] for i in keep),

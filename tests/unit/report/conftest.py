@@ -331,3 +331,36 @@ def bench():
     series = [Series(id="bench", kind="bench", label="bench", order=0)]
     note = Note(code="checksum_differs", text="jax-jit-cpu-1000: mean 4.1 against 4.2 in numpy")
     return finish(launches, series, kind="bench", arms=tuple(arms), notes=(note,))
+
+
+@pytest.fixture
+def bench_card():
+    """One framework in two modes on the CPU and on a card, with ledgers of the card's arms."""
+    make = Builder()
+    arms, launches, ledgers = [], [], []
+    table = (
+        ("eager", "cpu", 100.0, 96.0, 1900),
+        ("eager", "gpu:0", 443.0, 1.0, 2300),
+        ("compile", "cpu", 5400.0, 90.0, 2300),
+        ("compile", "gpu:0", 9100.0, 0.8, 2700),
+    )
+    for compiler, device, first, later, before in table:
+        name = f"torch {compiler} {device} n=1000"
+        case = Case(
+            workload="matmul",
+            framework="torch",
+            device=device,
+            compiler=compiler,
+            shape={"n": 1000},
+            inner=10,
+            flops=2e10,
+        )
+        arms.append(Arm(name=name, argv=("python", "worker.py"), case=case))
+        runs = {"run": [first, *[later] * 25]}
+        mine = [make.launch(i, runs, before=before, arm=name) for i in range(11)]
+        traced = make.launch(900 + len(arms), runs, arm=name, kind="traced")
+        launches += [*mine, replace(traced, round=1)]
+        if device != "cpu":
+            ledgers.append(traced_ledger(traced.index, first / 443, arm=name, series="run"))
+    series = [Series(id="run", kind="bench", label="run", order=0)]
+    return finish(launches, series, kind="bench", arms=tuple(arms), ledgers=tuple(ledgers))

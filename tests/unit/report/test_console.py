@@ -10,7 +10,16 @@ from rich.console import Console
 from coldsoak.report.console import render
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-RESULTS = ["two_devices", "one_region", "sweep", "no_region", "failing", "asynchronous", "bench"]
+RESULTS = [
+    "two_devices",
+    "one_region",
+    "sweep",
+    "no_region",
+    "failing",
+    "asynchronous",
+    "bench",
+    "bench_card",
+]
 
 
 def text_of(result, width=80, **options):

@@ -54,3 +54,36 @@ def test_bars_show_shares():
     assert bar(0.0, 4) == ""
     assert bar(-0.2, 4) == ""
     assert bar(1.7, 4) == "████"
+
+
+def test_regions_of_one_file_are_named_by_function_and_lines(two_devices):
+    from msgspec.structs import replace
+
+    from coldsoak.report.tables import region_names
+
+    first, second = two_devices.series
+    renamed = (
+        replace(first, label="cold (demo.py:8-11)", case={}),
+        replace(second, label="demo.py:14-17", case={"shape": "(50, 50)"}),
+    )
+    names, rows = region_names(
+        replace(two_devices, series=renamed), list(two_devices.summaries[0].series)
+    )
+    assert names == ["region", "shape"]
+    assert rows == [("cold 8-11", "–"), ("line 14-17", "(50, 50)")]
+
+
+def test_regions_of_two_files_keep_them(two_devices):
+    from msgspec.structs import replace
+
+    from coldsoak.report.tables import region_names
+
+    first, second = two_devices.series
+    renamed = (
+        replace(first, label="cold (one.py:8-11)", case={}),
+        replace(second, label="warm (two.py:14-17)", case={}),
+    )
+    _, rows = region_names(
+        replace(two_devices, series=renamed), list(two_devices.summaries[0].series)
+    )
+    assert rows == [("cold (one.py:8-11)",), ("warm (two.py:14-17)",)]
