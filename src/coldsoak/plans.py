@@ -97,7 +97,7 @@ def plan(
     groups = [tuple(cases)] if warm_shapes else [(case,) for case in cases]
     present = _installed(python)
     chosen = _with_dtype(_split(frameworks) or present, dtype, python)
-    places = _places(chosen, _split(devices), python)
+    places, failures = _places(chosen, _split(devices), python)
     ways = [
         {"framework": framework, "compiler": compiler, "device": device}
         for framework in chosen
@@ -107,7 +107,8 @@ def plan(
     if not ways or not groups:
         raise UsageError(
             "Nothing is left to measure.",
-            why=f"Asked were the shapes {', '.join(shapes) or 'none'}, the modes "
+            why="; ".join(note.text for note in failures)
+            or f"Asked were the shapes {', '.join(shapes) or 'none'}, the modes "
             f"{', '.join(compilers) or 'any'} and the devices {', '.join(devices) or 'any'}.",
             do="`coldsoak devices` lists what each framework sees.",
         )
@@ -117,7 +118,7 @@ def plan(
     request |= {"steady_s": steady_s, "naive": naive}
     program = (python, str(WORKER))
     arms = tuple(_arm(program, {**request, **way}, group) for group in groups for way in ways)
-    return Plan(arms=arms, notes=() if frameworks else _missing(present))
+    return Plan(arms=arms, notes=(*failures, *(() if frameworks else _missing(present))))
 
 
 def split_shapes(text: str) -> tuple[str, ...]:
@@ -190,21 +191,27 @@ def _compilers(framework: str, wanted: Sequence[str]) -> tuple[str, ...]:
 
 def _places(
     frameworks: Sequence[str], devices: Sequence[str], python: str
-) -> Mapping[str, tuple[str, ...]]:
-    """Return the devices to measure for each framework, in coldsoak's own spelling."""
+) -> tuple[Mapping[str, tuple[str, ...]], tuple[Note, ...]]:
+    """Return the devices to measure for each framework, in coldsoak's own spelling, and notes."""
     if devices:
-        return dict.fromkeys(frameworks, tuple(map(_canonical, devices)))
+        return dict.fromkeys(frameworks, tuple(map(_canonical, devices))), ()
     if not nvml.read().cards:
-        return {name: () if name == "cupy" else ("cpu",) for name in frameworks}
-    survey = machine_devices.survey(frameworks, python=python)
-    return {
+        return {name: () if name == "cupy" else ("cpu",) for name in frameworks}, ()
+    asked = machine_devices.survey(frameworks, python=python).frameworks
+    places = {
         seen.name: tuple(
             "cpu" if kind == "cpu" else "gpu:0"
             for kind in ("gpu", "cpu")
             if any(device.kind == kind for device in seen.devices)
         )
-        for seen in survey.frameworks
+        for seen in asked
     }
+    notes = tuple(
+        Note(code="framework_failed", text=f"{seen.name} is left out: {seen.error}")
+        for seen in asked
+        if seen.state != "ok"
+    )
+    return places, notes
 
 
 def _canonical(device: str) -> str:

@@ -73,7 +73,7 @@ def test_devices_of_any_spelling_get_one_name():
 def test_with_a_card_each_framework_gets_the_devices_that_it_sees(monkeypatch):
     monkeypatch.setattr(plans.nvml, "read", lambda: Cards(cards=(Card(index=0),)))
     cpu, gpu = Seen(name="cpu", kind="cpu"), Seen(name="cuda:0", kind="gpu")
-    answers = {"torch": (cpu, gpu), "jax": (cpu,), "numpy": (cpu,)}
+    answers = {"torch": (cpu, gpu), "numpy": (cpu,)}
 
     def survey(names, *, python):
         return Survey(
@@ -84,13 +84,20 @@ def test_with_a_card_each_framework_gets_the_devices_that_it_sees(monkeypatch):
             cards=NO_CARDS,
             frameworks=tuple(
                 Framework(name=name, state="ok", seconds=1.0, devices=answers[name])
+                if name in answers
+                else Framework(name=name, state="failed", seconds=1.0, error="no libcudart")
                 for name in names
             ),
         )
 
     monkeypatch.setattr(plans.machine_devices, "survey", survey)
-    places = {(arm.case.framework, arm.case.device) for arm in plans.plan(shapes=("8",)).arms}
-    assert places == {("torch", "gpu:0"), ("torch", "cpu"), ("jax", "cpu"), ("numpy", "cpu")}
+    plan = plans.plan(shapes=("8",))
+    places = {(arm.case.framework, arm.case.device) for arm in plan.arms}
+    assert places == {("torch", "gpu:0"), ("torch", "cpu"), ("numpy", "cpu")}
+    assert plan.notes[0].text == "jax is left out: no libcudart"
+    with pytest.raises(UsageError) as caught:
+        plans.plan(frameworks=("jax",))
+    assert "no libcudart" in caught.value.why
 
 
 def test_warm_shapes_share_one_process():
