@@ -103,6 +103,27 @@ SCRIPTS = {
         "def f():\n    time.sleep(0.05)\n    print('thread', '__file__' in globals())\n"
         "threading.Thread(target=f).start()\nprint('main')\n"
     ),
+    "fork-on-a-thread": (
+        "import os, threading, time\n"
+        "def f():\n"
+        "    pid = os.fork()\n"
+        "    if not pid:\n        os._exit(3)\n"
+        "    print(os.waitpid(pid, 0)[1])\n"
+        "t = threading.Thread(target=f)\nt.start()\nt.join()\n"
+    ),
+    "daemon": (
+        "import os, sys, time\n"
+        "read, write = os.pipe()\n"
+        "if os.fork():\n"
+        "    os.close(write)\n    print(os.read(read, 9))\n    os._exit(0)\n"
+        "os.setsid()\n"
+        "if os.fork():\n    os._exit(0)\n"
+        "os.chdir('/')\n"
+        "keep = os.dup2(write, 1000)\n"
+        "os.closerange(0, 999)\n"
+        "os.write(1000, b'daemon')\n"
+        "os._exit(0)\n"
+    ),
     "thread-error": (
         "import threading\ndef f():\n    raise ValueError('t')\n"
         "t = threading.Thread(target=f, name='T')\nt.start()\nt.join()\nprint('main')\n"
@@ -185,8 +206,8 @@ if __name__ == "__main__":
 
 
 def printed(ran):
-    """Return the output without addresses, which differ between any two processes."""
-    return re.sub("0x[0-9a-f]+", "0x", ran.output.decode("utf-8", "replace"))
+    """Return the output without addresses and process ids, which differ between any two processes."""
+    return re.sub("(0x|pid=)[0-9a-f]+", "", ran.output.decode("utf-8", "replace"))
 
 
 @pytest.fixture
@@ -234,7 +255,16 @@ def test_script_that_reads_no_clock(same, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["state", "exception", "loader-errors", "import-module-raising", "atexit"]
+    "name",
+    [
+        "state",
+        "fork-on-a-thread",
+        "daemon",
+        "exception",
+        "loader-errors",
+        "import-module-raising",
+        "atexit",
+    ],
 )
 def test_script_traced(same, name):
     (same.folder / "script.py").write_text(SCRIPTS[name])
@@ -387,10 +417,11 @@ def test_pipe_as_script(same, runner, python):
     assert runner.agent(command).output == runner.plain(command).output == b"6\n"
 
 
+@pytest.mark.parametrize("mode", ["timed", "traced"])
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_multiprocessing(same, method):
+def test_multiprocessing(same, method, mode):
     (same.folder / "script.py").write_text(MULTIPROCESSING)
-    ran = same("script.py", method)
+    ran = same("script.py", method, COLDSOAK_MODE=mode)
     assert len(ran.files) >= 3
     hows = {file[0].how for file in ran.files}
     assert hows == ({"script", "fork"} if method == "fork" else {"script", "command", "fork"}) or (

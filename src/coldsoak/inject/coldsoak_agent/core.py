@@ -119,6 +119,7 @@ class Agent:
 
     def finish(self):
         """Stop the sources and run the ``at_exit`` callbacks, once."""
+        self.spool.wake = None
         while self._at_exit:
             self.guard(self._at_exit.pop())
         while self.started:

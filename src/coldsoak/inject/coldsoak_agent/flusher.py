@@ -28,65 +28,75 @@ class _Flusher:
         self.read = self.write = -1
         self.tid = 0
         self.gone = None
-        self.handles_term = False
+        self._pipe = 0
+
+    def _is_ours(self, fd):
+        """Tell whether ``fd`` is still the pipe: a program may close it and reuse its number."""
+        try:
+            return fd >= 0 and os.fstat(fd).st_ino == self._pipe
+        except OSError:
+            return False
 
     def begin(self):
-        """Start the thread; SIGTERM is taken only where nobody handles it."""
-        self.read, self.write = (raise_fd(fd) for fd in os.pipe())
-        os.set_blocking(self.write, False)
+        """Start the thread, and take SIGTERM where nobody handles it and this may be done."""
+        if not self._is_ours(self.write):
+            self.read, self.write = (raise_fd(fd) for fd in os.pipe())
+            os.set_blocking(self.write, False)
+            self._pipe = os.fstat(self.write).st_ino
+        imports.quietly(__import__, "select")
         self.gone = allocate_lock()
         self.gone.acquire()
-        imports.quietly(__import__, "select")
         start_new_thread(self._loop, (self.read, self.gone))
-        try:
-            if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-                signal.signal(signal.SIGTERM, _on_term)
-                self.handles_term = True
-                self._take_wakeup()
-        except ValueError:  # not the main thread
-            pass
+        if _is_main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, _on_term)
+            previous = signal.set_wakeup_fd(self.write, warn_on_full_buffer=False)
+            if previous != -1:
+                signal.set_wakeup_fd(previous)
 
-    def _take_wakeup(self):
-        previous = signal.set_wakeup_fd(self.write, warn_on_full_buffer=False)
-        if previous != -1:
-            signal.set_wakeup_fd(previous)
+    def end(self):
+        """Stop the thread, wait until the kernel has forgotten it, give SIGTERM back."""
+        if self.gone is None:
+            return
+        self._give_back()
+        if self._is_ours(self.write):
+            os.write(self.write, _STOP)
+        self.gone.acquire(True, 2)
+        self.gone = None
+        self._wait_for_thread()
+        if _is_main_thread():
+            self.close()  # else the C handler may still write to it
+
+    def _give_back(self):
+        if not _is_main_thread():
+            return
+        other = signal.set_wakeup_fd(-1)
+        if other not in (-1, self.write):
+            signal.set_wakeup_fd(other)
+        if signal.getsignal(signal.SIGTERM) is _on_term:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _loop(self, read, gone):
         self.tid = get_native_id()
         try:
             poll = _poll_on(read)
             while True:
-                data = os.read(read, 64) if poll.poll(_PERIOD_MS) else b""
+                ready = poll.poll(_PERIOD_MS)
+                if not self._is_ours(read):
+                    return
+                data = os.read(read, 64) if ready else b""
                 if _STOP in data:
                     return
                 agent.guard(agent.flush)
-                if data and bytes([signal.SIGTERM]) in data and self._owns_term():
+                if signal.SIGTERM in data and signal.getsignal(signal.SIGTERM) is _on_term:
                     _die_of_term()
         except OSError:  # the program closed the pipe
             return
         finally:
             gone.release()
 
-    def _owns_term(self):
-        return self.handles_term and signal.getsignal(signal.SIGTERM) is _on_term
-
-    def end(self):
-        """Stop the thread and wait until the kernel has forgotten it."""
-        if self.write < 0:
-            return
-        try:
-            if self.handles_term:
-                mine = signal.set_wakeup_fd(-1)
-                if mine not in (-1, self.write):
-                    signal.set_wakeup_fd(mine)
-        except ValueError:
-            pass
-        try:
-            os.write(self.write, _STOP)
-            self.gone.acquire(True, 2)
-            self._wait_for_thread()
-        except OSError:
-            pass
+    def leave_parents_pipe(self):
+        """Let go, in a forked child, of the pipe that the parent's thread reads."""
+        self._give_back()
         self.close()
 
     def _wait_for_thread(self):
@@ -99,16 +109,10 @@ class _Flusher:
             sleep(0.0001)
 
     def close(self):
-        _close(self.read)
-        _close(self.write)
+        for fd in (self.read, self.write):
+            if self._is_ours(fd):
+                os.close(fd)
         self.read = self.write = -1
-
-
-def _close(fd):
-    try:
-        os.close(fd)
-    except OSError:
-        pass
 
 
 def _poll_on(fd):
@@ -137,19 +141,32 @@ def _die_of_term():
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+def _is_main_thread():
+    return get_native_id() == os.getpid()
+
+
 _flusher = _Flusher()
 
 
 def install():
-    """Start the thread; around a fork it is away, so that no program is warned of threads."""
+    """Start the thread. Around a fork it is away, so that no program is warned of threads."""
     _flusher.begin()
     agent.at_exit(_flusher.end)
     os.register_at_fork(
-        before=_flusher.end, after_in_parent=_flusher.begin, after_in_child=_restart
+        before=_flusher.end, after_in_parent=_after_in_parent, after_in_child=_after_in_child
     )
 
 
-def _restart():
-    if not sys.is_finalizing():
+def _after_in_parent():
+    """Start the thread at the next flush point: CPython counts threads after these callbacks."""
+    if _is_main_thread():
+        agent.spool.wake = _flusher.begin
+    else:
         _flusher.begin()
+
+
+def _after_in_child():
+    agent.guard(_flusher.leave_parents_pipe)
+    if not sys.is_finalizing():
+        agent.guard(_flusher.begin)
         agent.at_exit(_flusher.end)

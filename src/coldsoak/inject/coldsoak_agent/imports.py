@@ -103,6 +103,8 @@ def quietly(function, *args):
     """Call a part of the agent whose imports are not the program's; they use their bytecode."""
     kept = sys.dont_write_bytecode, sys.pycache_prefix
     sys.dont_write_bytecode, sys.pycache_prefix = False, os.environ.get("COLDSOAK_BYTECODE")
+    collects = gc.isenabled()
+    gc.disable()  # syntax trees are many objects and no garbage
     cover = _ModuleLockManager("coldsoak_agent")
     cover.hidden = True
     cover.gc_ns = cover.compile_ns = 0
@@ -112,6 +114,8 @@ def quietly(function, *args):
     try:
         return function(*args)
     finally:
+        if collects:
+            gc.enable()
         sys.dont_write_bytecode, sys.pycache_prefix = kept
         while stack.pop() is not cover:
             pass

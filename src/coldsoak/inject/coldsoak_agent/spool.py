@@ -117,6 +117,8 @@ class Spool:
         self._quietly = quietly or _call
         self._fd = -1
         self._encoder = None
+        self.wake = None
+        """Called once, at the next flush point."""
 
     def begin(self, begin_ns):
         """Name a new file after the process and its first instant; the first flush opens it.
@@ -150,6 +152,9 @@ class Spool:
         """Write what is buffered; a flush that a signal starts inside another one does nothing."""
         if self._owner == get_ident() or not self._buffer:
             return
+        if self.wake is not None:
+            wake, self.wake = self.wake, None
+            wake()
         with self._lock:
             self._owner = get_ident()
             try:
