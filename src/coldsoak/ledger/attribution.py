@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from coldsoak.ledger.arrays import Ints, column, distinct
 from coldsoak.ledger.rules.base import CAUSES, CODE
@@ -57,6 +58,7 @@ class _Book:
         self._counts = np.ones(threads.rows, dtype=bool)
         self._counts[: len(threads.spans.rows)] = ~threads.spans.is_part
         self._texts = threads.texts.all
+        self._reads = _reads(trace)
 
     def ledger(self, window: Window, launch: Launch) -> Ledger:
         pid, tid, start, end = window.first
@@ -77,6 +79,7 @@ class _Book:
             )
             for c in {*shown, _UNATTRIBUTED} - {_MEASUREMENT}
         ]
+        lines = [self._with_bytes_read(line, window) for line in lines]
         lines.sort(key=lambda li: (li.cause is Cause.UNATTRIBUTED, -li.cold_ns, li.cause.value))
         return Ledger(
             scope=window.scope,
@@ -110,6 +113,16 @@ class _Book:
             sums += _sums(timeline, _cut(timeline, start, end))
             total += end - start
         return sums / len(window.steady), total / len(window.steady)
+
+    def _with_bytes_read(self, line: Line, window: Window) -> Line:
+        """Add what the process read from storage meanwhile, as far as the counter was read."""
+        if line.cause is not Cause.PAGE_IN:
+            return line
+        pid, _, start, end = window.first
+        read_pid, time, amount = self._reads
+        inside = (read_pid == pid) & (time > start) & (time <= end)
+        evidence = replace(line.evidence, bytes=int(amount[inside].sum()))
+        return replace(line, evidence=evidence)
 
     def _evidence(self, timeline: Timeline, cut: _Cut, cause: int) -> Evidence:
         mine = timeline.cause[cut.pieces] == cause
@@ -172,6 +185,17 @@ def _sums(timeline: Timeline, cut: _Cut) -> Ints:
     """Sum the lengths by cause; exact, for float64 holds integers up to 2**53 ns (104 days)."""
     sums = np.bincount(timeline.cause[cut.pieces], weights=cut.length, minlength=len(CAUSES))
     return sums.astype(np.int64)
+
+
+def _reads(trace: Trace) -> tuple[Ints, Ints, Ints]:
+    """Return process, moment and bytes of each reading of the counter of storage reads."""
+    events = trace.events
+    wanted = trace.strings.index("read_bytes") if "read_bytes" in trace.strings else -2
+    hit = column(events.kind) == wanted
+    pids = np.array([track.pid for track in trace.tracks], dtype=np.int64)
+    track = column(events.track)[hit]
+    pid = pids[track] if len(track) else track
+    return pid, column(events.time)[hit], column(events.value)[hit]
 
 
 def _bytes_of_rows(trace: Trace, threads: Threads) -> tuple[Ints, Ints]:

@@ -147,3 +147,8 @@ def test_a_trace_that_was_saved_and_loaded_gives_the_same_ledgers(make, tmp_path
     again = ledger.attribute(load_trace(file), make.launch())
     assert again == make.ledgers()
     assert msgspec.json.decode(msgspec.json.encode(again), type=tuple[type(again[0]), ...]) == again
+
+
+def test_waiting_for_the_disk_tells_how_much_was_read(make):
+    make.span("wait", "disk", 10, 20).event("read_bytes", 50, 4096).event("read_bytes", 150, 1)
+    assert line(make.ledgers()[0], "page_in").evidence.bytes == 4096

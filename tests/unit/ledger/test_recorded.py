@@ -5,20 +5,21 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from coldsoak import ledger
 from coldsoak.model.result import Launch
-from coldsoak.model.trace import Trace
+from coldsoak.model.trace import Spans, Trace
 
 DATA = Path(__file__).parents[2] / "data" / "ledger"
 MS = 1e6
 
 
-def recorded(name):
+def recorded(name, **fields):
     with gzip.open(DATA / f"{name}.trace.gz") as file:
         trace = msgspec.msgpack.decode(file.read(), type=Trace)
     launch = msgspec.json.decode((DATA / f"{name}.launch.json").read_bytes(), type=Launch)
-    return ledger.attribute(trace, launch)
+    return ledger.attribute(replace(trace, **fields), launch)
 
 
 def of(ledgers, series, scope="region"):
@@ -94,6 +95,14 @@ def test_the_candidates_are_the_evidence_of_a_search():
     assert line.evidence.count > 100
     assert line.evidence.items[0].label.startswith("gemm_fusion_dot")
     assert line.evidence.items[0].count >= 20
+
+
+def test_a_search_is_seen_without_any_span_of_the_compiler_or_the_driver():
+    blind = of(recorded("jax", spans=Spans()), "N=15000")
+    seen = of(recorded("jax"), "N=15000")
+    assert blind.total_ns == seen.total_ns
+    assert ms(blind, "algorithm_search") > 0.95 * ms(seen, "algorithm_search")
+    assert ms(blind, "compile") == 0
 
 
 def test_fixtures_are_small_and_tell_nothing_about_the_machine_they_are_from():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coldsoak.ledger.rules import compilers, cuda, samples, waits
+from coldsoak.ledger.rules import compilers, cuda, processes, samples, waits
 from coldsoak.ledger.rules.base import Kind
 from coldsoak.model.causes import Cause
 
@@ -103,7 +103,7 @@ def test_reading_the_drivers_cache_is_no_compile():
         ("torch", "async_compile.wait", "compile"),
         ("torch", "PyCodeCache.load_by_key_path", "compile"),
         ("torch", "CachingAutotuner.benchmark_all_configs", "algorithm_search"),
-        ("torch", "inductor_codecache_torch_key", "compile"),
+        ("torch", "inductor_codecache_torch_key", "cache_lookup"),
         ("torch", "recompile", "trace"),
         ("triton", "compile", "compile"),
         ("triton", "autotune", "algorithm_search"),
@@ -182,3 +182,16 @@ def judged(*frames):
 )
 def test_stacks(stack, cause):
     assert judged(*stack) == cause
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (("/usr/bin/g++", "/cache/x/main.cpp", "-O3"), "g++ main.cpp -O3"),
+        (("python", "-c", "import sys\nprint(1)"), "python -c"),
+        (("ptxas", "-" * 80), "ptxas " + "-" * 53 + "…"),
+        ((), "process 7"),
+    ],
+)
+def test_names_of_children(argv, shown):
+    assert processes.label(argv, 7) == shown

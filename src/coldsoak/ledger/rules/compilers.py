@@ -20,6 +20,7 @@ SOURCES = frozenset(
 
 _WORDS: tuple[tuple[str, Cause], ...] = (
     (r"autotun|do_bench|benchmark|algo\w*_?search|tun(e|ing)\b", Cause.ALGORITHM_SEARCH),
+    (r"torch_key", Cause.CACHE_LOOKUP),
     (r"CodeCache|code_?gen|compile_file|GraphLowering|_passes", Cause.COMPILE),
     (r"recompile", Cause.TRACE),
     (r"cache|lookup|retriev|load_artifact|deserial", Cause.CACHE_LOOKUP),

@@ -15,9 +15,9 @@ _SHOWN = 60
 
 
 def label(argv: tuple[str, ...], pid: int) -> str:
-    """Return a child's command as people know it: the program's name and its first arguments."""
+    """Return a child's command as people know it: program and arguments, without folders."""
     if not argv:
         return f"process {pid}"
-    words = [os.path.basename(argv[0]), *(w for w in argv[1:] if "\n" not in w)]  # noqa: PTH119
+    words = [os.path.basename(w) or w for w in argv if "\n" not in w]  # noqa: PTH119
     text = " ".join(words)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
