@@ -1,12 +1,15 @@
 """What a clock reading costs in a timed launch, over the bare call.
 
-Runs the same function rewritten and plain, in turns in one process with a real agent that writes
-to a spool, and prints medians, ratios and nanoseconds for each clock, for one frame and for five,
-with and without values that name a case. Usage: ``python benchmarks/reading_cost.py``.
+Runs the same functions rewritten and plain, in turns in one process with a real agent that writes
+to a spool, and prints medians, ratios and nanoseconds for each clock, in a function called from a
+module's function (two frames) and five calls deep, with values that name a case.
+
+Usage: ``python benchmarks/reading_cost.py``.
 """
 
 from __future__ import annotations
 
+import _thread
 import os
 import statistics
 import subprocess
@@ -20,24 +23,22 @@ ROUNDS, PAIRS = 60, 40
 
 PROGRAM = """
 import time, datetime
-def call(function, n):
-    function(n)
-def module_{name}(n):
+def readings_{name}(n, device="cpu"):
+    begin = tick()
+    for _ in range(n):
+        t = {clock}()
+        u = {clock}()
+    return (tick() - begin) / n, 0.0
+def regions_{name}(n, device="cpu"):
     total = 0.0
+    begin = tick()
     for _ in range(n):
         t = {clock}()
         u = {clock}()
         total += in_seconds(u - t)
-    return total
-def case_{name}(n, device='cpu', shape=(50, 50)):
-    total = 0.0
-    for _ in range(n):
-        t = {clock}()
-        u = {clock}()
-        total += in_seconds(u - t)
-    return total
-def deep_{name}(n, depth=3, device='cpu'):
-    return deep_{name}(n, depth - 1) if depth else case_{name}(n)
+    return (tick() - begin) / n, total / n
+def deep_{name}(n, depth=3):
+    return deep_{name}(n, depth - 1) if depth else regions_{name}(n)
 """
 CLOCKS = {
     "time": "time.time",
@@ -46,9 +47,9 @@ CLOCKS = {
     "datetime": "datetime.datetime.now",
 }
 SHAPES = {
-    "module": "no case, 1 frame",
-    "case": "device and shape, 1 frame",
-    "deep": "device and shape, 5 frames",
+    "readings": "two readings",
+    "regions": "and their difference",
+    "deep": "and five frames",
 }
 
 
@@ -59,40 +60,55 @@ def in_seconds(difference) -> float:
 
 
 def sample(function) -> tuple[float, float]:
-    """Seconds that a pair takes in all, and that the program itself sees between its readings."""
-    begin = time.perf_counter()
-    seen = function(PAIRS)
-    return (time.perf_counter() - begin) / PAIRS, seen / PAIRS
+    """Run on a bare thread, so that no frame of this driver is on the stack.
+
+    Returns the seconds that a pair takes in all, and that the program itself sees between its two
+    readings.
+    """
+    done = _thread.allocate_lock()
+    done.acquire()
+    result = []
+
+    def report(value) -> None:
+        result.append(value)
+        done.release()
+
+    _thread.start_new_thread(function.__globals__["main"], (function, PAIRS, report))
+    done.acquire()
+    return result[0]
 
 
 def measure() -> None:
-    from coldsoak_agent import readings, rewrite, userfiles
+    from coldsoak_agent import readings, rewrite
 
-    userfiles._known[__file__] = False  # noqa: SLF001 - the frames of this driver are no part of the program
     path = str(Path(os.environ["COLDSOAK_SPOOL"]) / "program.py")
-    source = "".join(PROGRAM.format(name=name, clock=clock) for name, clock in CLOCKS.items())
+    source = "def main(function, n, report):\n    report(function(n))\n" + "".join(
+        PROGRAM.format(name=name, clock=clock) for name, clock in CLOCKS.items()
+    )
     Path(path).write_text(source)
-    hooked: dict = {"in_seconds": in_seconds}
-    plain: dict = {"in_seconds": in_seconds}
+    hooked: dict = {"in_seconds": in_seconds, "tick": time.perf_counter}
+    plain: dict = dict(hooked)
     exec(rewrite.compile_user(source.encode(), path, "program"), hooked)
     exec(compile(source, path, "exec"), plain)
-    print("A pair of readings and their difference, ns (medians of interleaved rounds):")
-    print(f"{'':44}{'bare':>7}{'hooked':>8}{'ratio':>7}{'inside':>8}{'a reading':>11}")
+    print("ns, medians of interleaved rounds:")
+    print(f"{'':40}{'bare':>7}{'hooked':>8}{'ratio':>7}{'inside':>8}{'a reading':>11}")
     for shape, words in SHAPES.items():
         for name in CLOCKS:
             pairs = []
             for _ in range(ROUNDS):
-                pairs.append((sample(plain[f"{shape}_{name}"]), sample(hooked[f"{shape}_{name}"])))
+                functions = plain[f"{shape}_{name}"], hooked[f"{shape}_{name}"]
+                pairs.append(tuple(map(sample, functions)))
                 readings.flush()
             bare = statistics.median(p[0] for p, _ in pairs) * 1e9
             ours = statistics.median(h[0] for _, h in pairs) * 1e9
             inside = statistics.median(h[1] - p[1] for p, h in pairs) * 1e9
+            shown = f"{inside:8.0f}" if shape != "readings" else f"{'':8}"
             print(
-                f"{name + ' (' + words + ')':44}{bare:7.0f}{ours:8.0f}{ours / bare:7.1f}"
-                f"{inside:8.0f}{(ours - bare) / 2:11.0f}"
+                f"{name + ', ' + words:40}{bare:7.0f}{ours:8.0f}{ours / bare:7.1f}"
+                f"{shown}{(ours - bare) / 2:11.0f}"
             )
     print("inside: what the hooks add between the two readings, that is to the region itself.")
-    print("a reading: all that the hooks add, half of a pair and its difference.")
+    print("a reading: all that the hooks add to a pair, halved.")
 
 
 if __name__ == "__main__":

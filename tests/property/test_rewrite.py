@@ -77,7 +77,7 @@ STARTS = [
 ENDS = [
     "out.append(note({n}, {clock} - {store}))",
     "e{n} = {clock}\nout.append(note({n}, e{n} - {store}))",
-    "out.append(f'{{note({n}, {clock} - {store})}}')",
+    'out.append(f"{{note({n}, {clock} - {store})}}")',
     "def end{n}(begin):\n    return {clock} - begin\nout.append(note({n}, end{n}({store})))",
     "out.extend([note({n}, {clock} - q) for q in ({store},)])",
     "e{n} = {clock}\ne{n} -= {store}\nout.append(note({n}, e{n}))",
@@ -123,7 +123,7 @@ def execute(code):
     return namespace["out"], namespace["seen"], namespace
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(program=programs())
 def test_generated_programs(agent, program):
     source, count = program

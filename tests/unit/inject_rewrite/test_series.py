@@ -194,3 +194,21 @@ def test_fork_starts_over(listener):
     assert [r[0] for r in listener.of("reading")] == [0, 1]
     assert [s[0] for s in listener.of("site")] == [0, 1]
     assert listener.of("key")[0][0] == 0
+
+
+def test_names_that_hold_nothing_of_use_are_given_up(listener):
+    module = listener.run(TIMED.format(args="model, late=None"), "helper.py")
+    for _ in range(40):
+        module.bench(object())
+    module.bench(object(), "x")
+    listener.readings.flush()
+    assert cases(listener) == [({}, 41)]
+
+
+def test_types_of_frameworks_by_name_alone(listener):
+    shown = {"__module__": "torch", "__repr__": lambda self: "device(type='cpu')"}
+    device, other = type("device", (), shown), type("Tensor", (), shown)
+    module = listener.run(TIMED.format(args="device, x"), "helper.py")
+    module.bench(device(), other())
+    listener.readings.flush()
+    assert cases(listener) == [({"device": "device(type='cpu')"}, 1)]

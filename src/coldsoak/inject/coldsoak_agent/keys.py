@@ -16,7 +16,7 @@ group by (stack, case).
 
 Limits: 16 user frames, 256 frames in all; a frame whose function calls ``locals`` or ``vars``
 gives no values before Python 3.13, nor does any function while a debugger traces (reading the
-locals would show); a sweep over 0, 1, 2, ... that arrives through another module is taken for a
+locals would show); a place whose names held nothing of use 32 times is not looked at again; a sweep over 0, 1, 2, ... that arrives through another module is taken for a
 counter.
 """
 
@@ -31,6 +31,7 @@ from coldsoak_agent.core import agent
 __all__ = ["is_rewritten", "key_of", "reset", "show", "shown_file"]
 
 _FRAMES, _WALK, _WIDTH, _VALUES = 16, 256, 60, 64
+_IDLE, _MANY = 32, 20_000
 _OPTIMIZED = 0x1  # inspect.CO_OPTIMIZED
 _COPIES = sys.version_info < (3, 13)  # f_locals is a copy that keeps its values alive
 _PEEKS = frozenset(("locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"))
@@ -41,6 +42,8 @@ _KNOWN_TYPES = frozenset((
     "jaxlib._jax.Device", "jaxlib.xla_extension.Device", "numpy.ufunc",
     "pathlib.PosixPath", "pathlib._local.PosixPath",
 ))  # fmt: skip
+
+_NAMED = frozenset((FunctionType, BuiltinFunctionType, type))
 
 _codes = {}
 _cache = {}
@@ -93,7 +96,7 @@ class _Code:
 class _Place:
     """An instruction of a code object, and the names that may name a case there."""
 
-    __slots__ = ("names",)
+    __slots__ = ("idle", "names")
 
     def __init__(self, known, line):
         self.names = tuple(
@@ -101,6 +104,13 @@ class _Place:
             for name, (_, blocks) in known.names.items()
             if any(first <= line <= last for first, last in blocks)
         )
+        self.idle = 0
+
+    def count_idle(self):
+        """Look no more at a place whose names have held nothing of use."""
+        self.idle += 1
+        if self.idle == _IDLE:
+            self.names = ()
 
 
 def _is_user(filename):
@@ -139,7 +149,7 @@ def key_of(frame, head=()):
         code = frame.f_code
         known = _codes.get(id(code))
         if known is None:
-            known = _codes[id(code)] = _Code(code)
+            known = _learn(code)
         if known.user:
             place = known.places.get(frame.f_lasti)
             if place is None:
@@ -160,24 +170,39 @@ def key_of(frame, head=()):
     return _new_key(first, head, found) if key is None else key
 
 
+def _learn(code):
+    if len(_codes) > _MANY:  # a program that makes code without end
+        _codes.clear()
+        _cache.clear()
+    known = _codes[id(code)] = _Code(code)
+    return known
+
+
 def _values(frame, known, place, parts):
     copies = known.copies
     if copies and sys.gettrace() is not None:
         return
     values = frame.f_locals
+    idle = True
     for name in place.names:
         value = values.get(name)
         kind = type(value)
+        if value is None or kind in _opaque:
+            parts.append(None)
+            continue
+        idle = False
         if kind is str:
             parts.append(value if len(value) <= _WIDTH else None)
         elif kind is int:
             parts.append(None if name in known.counters else value)
-        elif value is None or kind in _opaque:
-            parts.append(None)
+        elif kind in _NAMED:
+            parts.append(value.__qualname__)
         elif kind is bool or kind is float:
             parts.append((kind, value))
         else:
             parts.append(_label(value))
+    if idle:
+        place.count_idle()
     if copies:
         value = None
         if sys.getrefcount(values) <= 3:  # the frame, this function, the argument
@@ -199,7 +224,7 @@ def show(value, depth=0):
         text = repr(value)
     elif kind in (tuple, list):
         text = _show_items(value, kind, depth)
-    elif kind in (FunctionType, BuiltinFunctionType, type):
+    elif kind in _NAMED:
         text = value.__qualname__
     elif kind is ModuleType:
         text = value.__name__
@@ -252,7 +277,7 @@ def _new_key(frame, head, found):
     with _lock:
         stack, case, skipped = [], [(None, name, text, None) for name, text in head], 0
         while frame is not None and skipped < _WALK and len(stack) < _FRAMES:
-            known = _codes[id(frame.f_code)]
+            known = _codes.get(id(frame.f_code)) or _learn(frame.f_code)
             if known.user:
                 stack.append(_where(frame))
                 case += _case(frame, known)

@@ -412,6 +412,8 @@ def flush():
                 )  # fmt: skip
         if len(_new) > _KEPT:
             _age()
+        if len(_lefts) > _PER_SITE:  # minuses whose right side raised
+            _lefts.clear()
     finally:
         _lock.release()
 
