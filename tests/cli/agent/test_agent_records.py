@@ -53,6 +53,15 @@ def test_main_end_says_how(script, text, detail):
     assert script(f"import time\n{text}\n").phases()["main_end"].detail == detail
 
 
+def test_main_end_comes_before_exit_where_the_code_lives_on(runner, python):
+    (runner.folder / "tool.py").write_text(
+        "import sys\nkeep = sys._getframe().f_code\nsys.keep = keep\nsys.exit(3)\n"
+    )
+    phases = runner.agent([python, "-m", "tool"]).phases()
+    assert list(phases) == ["agent_ready", "main_start", "main_end", "exit"]
+    assert phases["main_end"].detail == "ended"
+
+
 def test_main_end_of_an_exception_is_when_it_was_raised(script):
     ran = script(
         """

@@ -74,6 +74,7 @@ def main_raised(ns, tidy):
 def _at_exit():
     if _Main.raised_ns:
         main_end("SystemExit", _Main.raised_ns)
+    main_end("ended")  # something keeps the program's code alive
     _finish("")
 
 
