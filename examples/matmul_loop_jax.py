@@ -49,5 +49,5 @@ def measure(device):
 
 best = jax.devices()[0]
 cpu = jax.devices("cpu")[0]
-for chosen in dict.fromkeys([best, cpu]):
-    measure(chosen)
+for device in dict.fromkeys([best, cpu]):
+    measure(device)
