@@ -65,6 +65,8 @@ class Evidence:
     """Context switches of the process were recorded, so that absence means running."""
     waits: Rows
     """Where it slept and why, as far as known."""
+    starting: Rows
+    """Waits for a thread that it had just started to come up."""
     gaps: Rows
     """Samples taken outside every span."""
     inside: Rows
@@ -183,6 +185,7 @@ def _decide(canvas: _Canvas, seen: Evidence) -> None:
     _read_files(canvas, seen, away & free, off, span)
     child = _is(seen.waits.cause, reason, [CODE[Cause.CHILD_PROCESS]])
     canvas.put(free & child, seen.children, seen.children.at(times))
+    canvas.put(free & away, seen.starting, seen.starting.at(times))
     _follow_wait(canvas, seen, away & free)
     canvas.put(away, seen.waits, reason)
     canvas.put(away, seen.off, off, Cause.LOCK_WAIT)

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from coldsoak.model.result import Launch, Process
     from coldsoak.model.trace import Trace
 
-__all__ = ["LIBRARY_GAP_NS", "Threads"]
+__all__ = ["LIBRARY_GAP_NS", "THREAD_WAIT_NS", "Threads"]
 
 LIBRARY_GAP_NS = 50_000_000
 """Host time of at most this length beside a library's module loads, between two CUDA calls, is
 that library starting; cuBLAS and cuDNN unpack their kernels there."""
-_FAULT_BEFORE_NS = 1_000_000
-"""A major fault at most this long before a wait began it."""
+_BEGINS_NS = 1_000_000
+"""A major fault, or the start of a thread, at most this long before a wait began it."""
+THREAD_WAIT_NS = 20_000_000
+"""A longer wait is not for a new thread to come up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ class Threads:
         self.samples: Samples = read_samples(trace, self.texts, first)
         self._next_row = first + len(self.samples.time)
         self._switches = self._read_switches()
-        self._disk_tid, self._disk_time = self._read_disk()
+        self._disk = self._moments("fault.major")
+        self._births = self._moments("threads")
         self._children = {p.pid: self._next_row + i for i, p in enumerate(trace.processes)}
         self._next_row += len(trace.processes)
         self._alone: dict[tuple[int, int], tuple[Evidence, Timeline]] = {}
@@ -102,22 +105,24 @@ class Threads:
         off = flatten(
             self._switches.rows.take((self._switches.pid == pid) & (self._switches.tid == tid))
         )
+        waits = flatten(own.take(asleep))
         gaps, inside, numbers = self._split_samples(self.samples.of_thread(pid, tid), spans)
         device, search = self._process_layers(pid)
         return Evidence(
             spans=spans,
             reads_files=self._of_span(self.spans.reads_files, spans),
             off=off,
-            disk=self._disk(tid, off),
+            disk=_began_with(off, self._disk[1][self._disk[0] == tid]),
             switches_known=bool((self._switches.pid == pid).any()),
-            waits=flatten(own.take(asleep)),
+            waits=waits,
+            starting=self._starting(tid, over(waits, off)),
             gaps=gaps,
             inside=inside,
             inside_span=numbers,
             device=device,
             device_known=len(device) > 0,
             search=search,
-            children=self._child_rows(pid, tid, flatten(Rows.join([off, own.take(asleep)]))),
+            children=self._child_rows(pid, tid, over(waits, off)),
             library_start=self._library_start(spans),
         )
 
@@ -232,27 +237,35 @@ class Threads:
         )
         return _Switches(rows, pids[track] if count else track, tids[track] if count else track)
 
-    def _read_disk(self) -> tuple[Ints, Ints]:
-        """Threads and moments of faults that had to read from the disk."""
+    def _moments(self, kind: str) -> tuple[Ints, Ints]:
+        """Return threads and moments of an event, by time."""
         events, strings = self._trace.events, self._trace.strings
-        wanted = [i for i, text in enumerate(strings) if text == "fault.major"]
+        wanted = [i for i, text in enumerate(strings) if text == kind]
         hit = np.isin(column(events.kind), wanted) & (column(events.value) != 0)
         tids = np.array([t.tid for t in self._trace.tracks], dtype=np.int64)
         track, time = column(events.track)[hit], column(events.time)[hit]
         order = np.argsort(time, kind="stable")
         return (tids[track] if len(track) else track)[order], time[order]
 
-    def _disk(self, tid: int, off: Rows) -> Bools:
-        """Whether a major fault of the thread began each wait."""
-        time = self._disk_time[self._disk_tid == tid]
-        before = np.searchsorted(time, off.start - _FAULT_BEFORE_NS)
-        found: Bools = np.searchsorted(time, off.end, side="right") > before
-        return found
+    def _starting(self, tid: int, asleep: Rows) -> Rows:
+        """Short waits that began when the thread had just started another one."""
+        births, times = self._births
+        soon = _began_with(asleep, times[births == tid])
+        short = asleep.end - asleep.start <= THREAD_WAIT_NS
+        chosen = asleep.take(soon & short & (asleep.cause == CODE[Cause.LOCK_WAIT]))
+        return replace(chosen, cause=np.full(len(chosen), CODE[Cause.THREAD_START], dtype=np.int64))
 
 
 _BUILD_CODES = [
     CODE[c] for c in (Cause.COMPILE, Cause.TRACE, Cause.CACHE_LOOKUP, Cause.ALGORITHM_SEARCH)
 ]
+
+
+def _began_with(waits: Rows, times: Ints) -> Bools:
+    """Whether one of the sorted ``times`` lies just before or in each wait."""
+    before = np.searchsorted(times, waits.start - _BEGINS_NS)
+    found: Bools = np.searchsorted(times, waits.end, side="right") > before
+    return found
 
 
 def _overlapping(rows: Rows, start: Ints, end: Ints) -> Rows:

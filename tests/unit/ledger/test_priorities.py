@@ -158,6 +158,13 @@ def test_a_compiler_is_followed_before_another_worker(make):
     assert make.causes() == {"compile": 10, "module_load": 10, "unattributed": 80}
 
 
+def test_a_short_wait_after_starting_a_thread_is_part_of_starting_it(make):
+    make.event("threads", 10, 1).off(10.5, 15).span("wait", "futex", 10.5, 15)
+    make.event("threads", 30, 1).off(30.5, 60).event("threads", 69, 1, thread=1).off(70, 75)
+    make.sampled(10, 20, PYTHON, thread=1)
+    assert make.causes() == {"thread_start": 4.5, "lock_wait": 34.5, "unattributed": 61}
+
+
 def test_a_wait_for_a_thread_that_waits_for_a_cpu_is_a_wait_for_a_cpu(make):
     make.off(0, 30).span("jax", "trace", 0, 20, thread=2).off(10, 20, thread=2, runnable=True)
     make.span("cuda.driver", "cuInit", 15, 25, thread=3)

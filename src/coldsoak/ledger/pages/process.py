@@ -138,7 +138,8 @@ PAGES = (
         what="Thread pools start their threads when the first parallel region runs. Libraries with pools of their own "
         "(OpenMP, MKL, Eigen, a framework's) each do it, and switching between sizes can repeat it for ever.",
         scales="threads, pools, and cores.",
-        evidence="samples in thread creation, in the C library or the kernel.",
+        evidence="samples in thread creation, in the C library or the kernel, and short waits for a thread "
+        "that was just started to come up.",
         remedies=(
             ("ort.threads", "one pool, no larger than the cores that the process may use."),
             ("", "Set `OMP_NUM_THREADS` to the container's quota and not to the host's cores."),
