@@ -386,12 +386,30 @@ class Flow(Graph):
 
     def visit_BinOp(self, node):
         left, right = self._visit(node.left), self._visit(node.right)
-        if type(node.op) is _ast.Sub and isinstance(node.left, REFERENCES):
+        operator = type(node.op)
+        if operator is _ast.Sub and isinstance(node.left, REFERENCES):
             if isinstance(node.right, REFERENCES):
                 self._subs.append((node, self._scope, left, right))
-        elif type(node.op) in (_ast.Pow, _ast.LShift) and type(node.right) is _ast.Name:
+        elif operator in (_ast.Pow, _ast.LShift) and type(node.right) is _ast.Name:
             self._edge([self._names_case], self._name(node.right.id))  # 2 ** n names a size
+        text = operator is _ast.Mod and type(getattr(node.left, "value", None)) is str
+        if text or operator in (_ast.Add, _ast.Sub):
+            return self._still_counts(node, left + right)
         return []
+
+    def _still_counts(self, node, atoms):
+        """A counter plus one, or in a text, is a counter: ``bench(i + 1, f"run {i}")``."""
+        result = self._atom("made", id(node))
+        self._edge(atoms, result, COUNTER)
+        return [result]
+
+    def visit_JoinedStr(self, node):
+        return self._still_counts(node, self._union(node.values))
+
+    def visit_FormattedValue(self, node):
+        if node.format_spec is not None:
+            self._visit(node.format_spec)
+        return self._visit(node.value)
 
     def visit_Call(self, node):
         name, function = last_name(node.func), node.func
@@ -421,6 +439,9 @@ class Flow(Graph):
             for target in base:
                 for atoms in args:
                     self._edge(atoms, target, FLOW)
+        if name in ("str", "repr", "int", "format"):
+            for atoms in args:
+                self._edge(atoms, result, COUNTER)
         if name in _TRANSPARENT:
             for atoms in args:
                 self._edge(atoms, result)
