@@ -193,10 +193,9 @@ def _places(
     frameworks: Sequence[str], devices: Sequence[str], python: str
 ) -> tuple[Mapping[str, tuple[str, ...]], tuple[Note, ...]]:
     """Return the devices to measure for each framework, in coldsoak's own spelling, and notes."""
-    if devices:
-        return dict.fromkeys(frameworks, tuple(map(_canonical, devices))), ()
-    if not nvml.read().cards:
-        return {name: () if name == "cupy" else ("cpu",) for name in frameworks}, ()
+    if devices or not nvml.read().cards:
+        wanted = tuple(map(_canonical, devices or ("cpu",)))
+        return {name: _possible(name, wanted) for name in frameworks}, ()
     asked = machine_devices.survey(frameworks, python=python).frameworks
     places = {
         seen.name: tuple(
@@ -212,6 +211,12 @@ def _places(
         if seen.state != "ok"
     )
     return places, notes
+
+
+def _possible(framework: str, devices: Sequence[str]) -> tuple[str, ...]:
+    """Return ``devices`` without those of a kind that the framework never has."""
+    kinds = ("", *backends.get(framework).kinds)
+    return tuple(device for device in devices if _kind(device) in kinds)
 
 
 def _canonical(device: str) -> str:

@@ -70,6 +70,13 @@ def test_devices_of_any_spelling_get_one_name():
     assert [arm.case.device for arm in plan.arms] == ["gpu:0", "gpu:1", "cpu"]
 
 
+def test_devices_that_a_framework_never_has_are_not_asked_of_it():
+    plan = plans.plan(frameworks=("numpy", "cupy"), devices=("gpu", "cpu"), shapes=("8",))
+    assert [arm.name for arm in plan.arms] == ["numpy eager cpu 8", "cupy eager gpu:0 8"]
+    with pytest.raises(UsageError):
+        plans.plan(frameworks=("cupy",))
+
+
 def test_with_a_card_each_framework_gets_the_devices_that_it_sees(monkeypatch):
     monkeypatch.setattr(plans.nvml, "read", lambda: Cards(cards=(Card(index=0),)))
     cpu, gpu = Seen(name="cpu", kind="cpu"), Seen(name="cuda:0", kind="gpu")

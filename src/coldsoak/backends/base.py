@@ -118,6 +118,8 @@ class Backend(ABC):
     compilers: ClassVar[tuple[str, ...]]
     """Ways to execute; the first is what people use when they think of none."""
     dtypes: ClassVar[tuple[str, ...]] = ("float32", "float64", "float16")
+    kinds: ClassVar[tuple[str, ...]] = ("cpu", "gpu")
+    """Kinds of devices that it can compute on at all."""
 
     lib: Module
     """The imported module, after :meth:`load`."""

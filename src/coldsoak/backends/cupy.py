@@ -22,6 +22,7 @@ class Cupy(Backend):
     distributions: ClassVar[tuple[str, ...]] = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
     install: ClassVar[str] = "pip install cupy-cuda12x (or cupy-cuda13x, as the driver allows)"
     compilers: ClassVar[tuple[str, ...]] = ("eager",)
+    kinds: ClassVar[tuple[str, ...]] = ("gpu",)
 
     def devices(self, kind: str = "") -> tuple[DeviceInfo, ...]:
         """Return the CUDA devices; there are no others."""

@@ -21,6 +21,7 @@ class Numpy(Backend):
     distributions: ClassVar[tuple[str, ...]] = ("numpy",)
     install: ClassVar[str] = "pip install numpy"
     compilers: ClassVar[tuple[str, ...]] = ("eager",)
+    kinds: ClassVar[tuple[str, ...]] = ("cpu",)
 
     def devices(self, kind: str = "") -> tuple[DeviceInfo, ...]:
         """Return the CPU."""
