@@ -85,6 +85,7 @@ def traced(tmp_path):
             capture_output=True,
             text=True,
             timeout=120,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         records = [list(spool.records(path)) for path in sorted(folder.glob("*.jsonl"))]

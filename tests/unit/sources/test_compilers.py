@@ -96,9 +96,9 @@ def test_torch_phases_nest_and_keep_their_data(load, agent, static):
     logger = logger_class if static else logger_class()
     logger.log_event_start("dynamo", 5, {})
     logger.log_event_start("backend_compile", 6, {})
-    logger.log_event_end("backend_compile", 7, {}, 6, False)
+    logger.log_event_end("backend_compile", 7, {}, 6, 0)
     logger.log_event_end("dynamo", 8, {}, 5, log_pt2_compile_event=False)
-    logger.log_event_end("never started", 9, {}, 5, False)
+    logger.log_event_end("never started", 9, {}, 5, 0)
     assert [name for _, name, _ in agent.spans] == ["backend_compile", "dynamo"]
     assert agent.spans[1][2] == ({} if static else {"co_name": "f"})
     assert [call[1][0] for call in calls] == [
@@ -190,11 +190,11 @@ def test_a_triton_compile_tells_hit_or_miss_where_it_can(load, agent, knobs):
     else:
         compilation.listener = lambda *args, **kwargs: None
 
-    def compile(src, target=None):
+    def compile_kernel(src, target=None):
         compilation.listener(src=src, metadata={}, metadata_group={}, times=None, cache_hit=True)
         return SimpleNamespace(metadata=SimpleNamespace(name="add"), hash="abc")
 
-    module = agent.imported("triton.compiler.compiler", compile=compile)
+    module = agent.imported("triton.compiler.compiler", compile=compile_kernel)
     assert module.compile(SimpleNamespace(name="add")).hash == "abc"
     expected = {"fn_name": "add", "key": "abc", **({"hit": True} if knobs else {})}
     assert agent.spans == [("triton", "compile", expected)]

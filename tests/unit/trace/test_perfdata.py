@@ -34,7 +34,7 @@ def test_a_mapping_has_its_file_and_whether_it_is_code(ring, write_perf):
     rings = ring().mmap(1, 0x1000, 0x2000, "/lib/x.so", offset=0x500)
     rings.mmap(2, 0x9000, 0x1000, "//anon", prot=3, data=True)
     code, memory = read_perf(write_perf(rings), IDS).records
-    assert code == MapRecord(1, 10, 10, 0x1000, 0x3000, 0x500, True, "/lib/x.so")
+    assert code == MapRecord(1, 10, 10, 0x1000, 0x3000, 0x500, executable=True, name="/lib/x.so")
     assert not memory.executable
     assert memory.name == "//anon"
 
@@ -42,8 +42,8 @@ def test_a_mapping_has_its_file_and_whether_it_is_code(ring, write_perf):
 def test_an_exec_is_told_from_a_rename(ring, write_perf):
     rings = ring().comm(1, 10, "worker").comm(2, 10, "g++", executed=True)
     assert read_perf(write_perf(rings), IDS).records == [
-        Comm(1, 10, 10, "worker", False),
-        Comm(2, 10, 10, "g++", True),
+        Comm(1, 10, 10, "worker", exec=False),
+        Comm(2, 10, 10, "g++", exec=True),
     ]
 
 

@@ -4,6 +4,7 @@ import ctypes
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,13 +15,12 @@ from coldsoak.launch.symbols import AddressSpace, Elf, Kernel, elf, library_name
 
 
 def mapping(start: int, end: int, name: str, offset: int = 0) -> MapRecord:
-    return MapRecord(0, 1, 1, start, end, offset, True, name)
+    return MapRecord(0, 1, 1, start, end, offset, executable=True, name=name)
 
 
 def own_place(address: int) -> tuple[str, int]:
     space = AddressSpace()
-    with open("/proc/self/maps", encoding="utf-8") as maps:
-        space.extend(parse_maps(maps.read(), 1, 0))
+    space.extend(parse_maps(Path("/proc/self/maps").read_text(encoding="utf-8"), 1, 0))
     return space.place(address)
 
 
