@@ -577,6 +577,15 @@ def expected(source):
     return pairs
 
 
+def test_deadlines_are_no_readings(listener):
+    listener.run(
+        "import time\nlimit = time.time() + 0.001\nwhile time.time() < limit: pass\n"
+        "t = time.time()\nif 0 < time.time() - t: pass\n"
+    )
+    assert listener.pairs() == [(4, 5)]
+    assert len(listener.of("reading")) == 2
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_regions_of_program(name, listener, capsys):
     source = PROGRAMS[name]

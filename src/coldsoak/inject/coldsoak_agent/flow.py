@@ -392,6 +392,8 @@ class Flow(Graph):
                 self._subs.append((node, self._scope, left, right))
         elif operator in (_ast.Pow, _ast.LShift) and type(node.right) is _ast.Name:
             self._edge([self._names_case], self._name(node.right.id))  # 2 ** n names a size
+        elif operator is _ast.Add:
+            self._set_aside(node.left, node.right)
         text = operator is _ast.Mod and type(getattr(node.left, "value", None)) is str
         if text or operator in (_ast.Add, _ast.Sub):
             return self._still_counts(node, left + right)
@@ -410,6 +412,15 @@ class Flow(Graph):
         if node.format_spec is not None:
             self._visit(node.format_spec)
         return self._visit(node.value)
+
+    def visit_Compare(self, node):
+        self._set_aside(node.left, *node.comparators)
+        self._children(node)
+        return []
+
+    def _set_aside(self, *nodes):
+        """``while time() < limit`` and ``limit = time() + 5`` read a clock, but bound nothing."""
+        self._aside.update(id(node) for node in nodes if type(node) is _ast.Call)
 
     def visit_Call(self, node):
         name, function = last_name(node.func), node.func

@@ -46,7 +46,7 @@ class Graph:
     def __init__(self):
         self._index, self._keys, self._bits, self._edges = {}, [], [], []
         self._defs, self._classes, self._pending, self._compiled = {}, {}, [], set()
-        self._calls, self._subs, self._augs = [], [], []
+        self._calls, self._subs, self._augs, self._aside = [], [], [], set()
         self.scopes = []
         self._counts, self._names_case = self._atom("counter"), self._atom("case")
         self._bits[self._counts], self._bits[self._names_case] = COUNTER, CASE
@@ -148,7 +148,8 @@ class Graph:
                 wanted.update((self._canon[a], START | END) for a in [target, *value])
         roles = self._roles(wanted)
         for call, scope, functions, result in self._calls:
-            if not scope.skipped and self._any(functions, CLOCK):
+            aside = scope.skipped or id(call) in self._aside
+            if not aside and self._any(functions, CLOCK):
                 self.clocks.append((call, scope, roles.get(self._canon[result], 0)))
 
     def _roles(self, wanted):
