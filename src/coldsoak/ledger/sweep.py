@@ -15,7 +15,7 @@ from coldsoak.ledger.arrays import Bools, Ints, Rows, distinct, merge
 from coldsoak.ledger.rules.base import CODE, Kind
 from coldsoak.model.causes import Cause
 
-__all__ = ["Evidence", "Timeline", "sweep", "waits_of", "working"]
+__all__ = ["SETS_UP", "Evidence", "Timeline", "sweep", "waits_of", "working"]
 
 _REFINES_OPEN = [
     CODE[c]
@@ -38,6 +38,24 @@ _REFINES_OPEN = [
 ]
 """Samples that say more than an import span does; interpreter and framework code do not."""
 _BUILDS = [CODE[c] for c in (Cause.COMPILE, Cause.TRACE, Cause.CACHE_LOOKUP)]
+SETS_UP = [
+    *_BUILDS,
+    *(
+        CODE[c]
+        for c in (
+            Cause.ALGORITHM_SEARCH,
+            Cause.DRIVER_INIT,
+            Cause.CONTEXT_CREATE,
+            Cause.MODULE_LOAD,
+            Cause.LAZY_KERNEL_LOAD,
+            Cause.PTX_JIT,
+            Cause.LIBRARY_HANDLE,
+            Cause.PLAN_BUILD,
+            Cause.POOL_RESERVE,
+        )
+    ),
+]
+"""What another thread does once: a wait beside it is for it rather than for the device."""
 _IDLE = [
     CODE[c]
     for c in (
@@ -235,8 +253,8 @@ def _follow_device(canvas: _Canvas, seen: Evidence, where: Bools, span: Ints) ->
 def _follow_wait(canvas: _Canvas, seen: Evidence, where: Bools) -> None:
     """A thread that waits pays for what it waits for.
 
-    A search, a child whose exit ended the wait, a compiler on another thread, the device, a child
-    that merely works, whatever else another thread does: in this order.
+    A search, a child whose exit ended the wait, another thread that compiles or sets something up,
+    the device, a child that merely works, whatever else another thread does: in this order.
     """
     if not where.any():
         return
@@ -244,7 +262,7 @@ def _follow_wait(canvas: _Canvas, seen: Evidence, where: Bools) -> None:
     awaited = _is(seen.children.kind, child, [int(Kind.FIXED)])
     canvas.put(where, seen.search, seen.search.at(canvas.times))
     canvas.put(where & awaited, seen.children, child)
-    canvas.put(where & _is(seen.others.cause, others, _BUILDS), seen.others, others)
+    canvas.put(where & _is(seen.others.cause, others, SETS_UP), seen.others, others)
     canvas.put(where, seen.device, seen.device.at(canvas.times))
     canvas.put(where, seen.children, child)
     canvas.put(where, seen.others, others)

@@ -13,7 +13,7 @@ from coldsoak.ledger.rules import processes as child_rules
 from coldsoak.ledger.rules.base import CODE, Kind
 from coldsoak.ledger.spans import SpanTable, read_spans
 from coldsoak.ledger.stacks import Samples, read_samples
-from coldsoak.ledger.sweep import Evidence, Timeline, sweep, waits_of, working
+from coldsoak.ledger.sweep import SETS_UP, Evidence, Timeline, sweep, waits_of, working
 from coldsoak.model.causes import Cause
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Threads:
         others = Rows.join(parts)
         if not len(others):
             return alone
-        urgency = np.isin(others.cause, _BUILD_CODES) - 1 * (others.cause == CODE[Cause.RUN_QUEUE])
+        urgency = np.isin(others.cause, SETS_UP) - 1 * (others.cause == CODE[Cause.RUN_QUEUE])
         layers = [flatten(others.take(urgency == level)) for level in (1, 0, -1)]
         return self._sweep(replace(evidence, others=over(over(layers[0], layers[1]), layers[2])))
 
@@ -254,11 +254,6 @@ class Threads:
         short = asleep.end - asleep.start <= THREAD_WAIT_NS
         chosen = asleep.take(soon & short & (asleep.cause == CODE[Cause.LOCK_WAIT]))
         return replace(chosen, cause=np.full(len(chosen), CODE[Cause.THREAD_START], dtype=np.int64))
-
-
-_BUILD_CODES = [
-    CODE[c] for c in (Cause.COMPILE, Cause.TRACE, Cause.CACHE_LOOKUP, Cause.ALGORITHM_SEARCH)
-]
 
 
 def _began_with(waits: Rows, times: Ints) -> Bools:

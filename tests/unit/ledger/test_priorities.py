@@ -154,8 +154,20 @@ def test_a_wait_follows_the_samples_of_a_worker(make):
 
 def test_a_compiler_is_followed_before_another_worker(make):
     make.off(0, 20).span("jax", "backend_compile", 0, 10, thread=2)
-    make.span("cuda.driver", "cuModuleLoadData", 0, 20, thread=3)
-    assert make.causes() == {"compile": 10, "module_load": 10, "unattributed": 80}
+    make.span("cuda.driver", "cuMemAlloc", 0, 20, thread=3)
+    assert make.causes() == {"compile": 10, "device_alloc": 10, "unattributed": 80}
+
+
+def test_another_threads_set_up_is_followed_before_the_device(make):
+    make.off(0, 30).op("kernel", "mine", 0, 20)
+    make.span("cuda.driver", "cuModuleLoadData", 0, 10, thread=3)
+    make.span("cuda.driver", "cuLaunchKernel", 10, 30, thread=3)
+    assert make.causes() == {
+        "module_load": 10,
+        "device_compute": 10,
+        "kernel_launch": 10,
+        "unattributed": 70,
+    }
 
 
 def test_a_short_wait_after_starting_a_thread_is_part_of_starting_it(make):

@@ -126,7 +126,7 @@ PAGES = (
         "a large product can spend minutes here.",
         scales="candidates times the cost of one run: with N³ for square matrix products.",
         evidence="kernels launched while a compiler was at work, or several kernels in the first run that no later run uses, "
-        "with the pauses between them.",
+        "or the checks that XLA runs around its candidates; with the pauses between them.",
         remedies=(
             ("jax.autotune_cache", "keep XLA's choices: a directory for the autotune cache."),
             ("jax.autotune_level", "a lower `--xla_gpu_autotune_level` searches less."),
