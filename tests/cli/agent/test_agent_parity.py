@@ -56,6 +56,10 @@ SCRIPTS = {
     "exit-none": "raise SystemExit\n",
     "keyboard-interrupt": "raise KeyboardInterrupt\n",
     "os-exit": "import os\nprint('lost or not', flush=True)\nos._exit(5)\n",
+    "sigint": (
+        "import os, signal, time\n"
+        "print(1, flush=True)\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(2)\n"
+    ),
     "sigterm": "import os, signal\nprint(1, flush=True)\nos.kill(os.getpid(), signal.SIGTERM)\n",
     "sigterm-disposition": "import signal\nprint(signal.getsignal(signal.SIGTERM))\n",
     "abort": "import os\nprint(1, flush=True)\nos.kill(os.getpid(), 9)\n",

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from _thread import get_native_id
+from _thread import RLock, get_native_id
 from time import monotonic_ns
 
 from coldsoak_agent.spool import Spool
@@ -34,6 +34,8 @@ class Agent:
         self.spool = None
         self.emit = self.urgent = _drop
         self._flushers = []
+        self._flushing = RLock()
+        self._told = set()
         self._at_exit = []
         self._at_fork = []
 
@@ -75,6 +77,7 @@ class Agent:
 
     def source(self, name, state, reason="", cost_ns=0, lost=0):
         """Record how a source fares: ``on``, ``off`` or ``lost``."""
+        self._told.add(name)
         self.emit("source", name, state, reason, cost_ns, lost)
 
     def note(self, code, text):
@@ -109,13 +112,14 @@ class Agent:
 
     def flush(self):
         """Let the sources write what they hold, then write the spool."""
-        for callback in self._flushers:
-            self.guard(callback)
-        for module in list(self.started.values()):
-            hook = getattr(module, "flush", None)
-            if hook is not None:
-                self.guard(hook, self)
-        self.spool.flush()
+        with self._flushing:
+            for callback in self._flushers:
+                self.guard(callback)
+            for module in list(self.started.values()):
+                hook = getattr(module, "flush", None)
+                if hook is not None:
+                    self.guard(hook, self)
+            self.spool.flush()
 
     def finish(self):
         """Stop the sources and run the ``at_exit`` callbacks, once."""
@@ -153,11 +157,13 @@ class Agent:
                 self.source(name, "off", "failed: %r" % (error,), monotonic_ns() - begin)
             else:
                 self.started[name] = module
-                self.source(name, "on", "", monotonic_ns() - begin)
+                if name not in self._told:
+                    self.source(name, "on", "", monotonic_ns() - begin)
 
     def after_fork(self, begin_ns):
         """Begin anew in a forked child: its records are its own, its sources start over."""
         self._at_exit.clear()
+        self._flushing = RLock()
         self.open(begin_ns, "fork")
         for callback in self._at_fork:
             self.guard(callback)

@@ -75,7 +75,7 @@ class _Hook:
         self._expected = os.path.abspath(script)
 
     def __call__(self, path):
-        if os.path.abspath(path) != self._expected:
+        if os.path.abspath(path) != self._expected or _has_caller():
             raise ImportError("not a path of this hook")
         stand_in = agent.guard(self._prepare, path)
         if stand_in is None:
@@ -104,6 +104,14 @@ class _Hook:
         for path, importer in list(sys.path_importer_cache.items()):
             if importer is self:
                 del sys.path_importer_cache[path]
+
+
+def _has_caller():
+    """Tell whether Python code is below: an import, where CPython would ask for the script."""
+    try:
+        return sys._getframe(2) is not None
+    except ValueError:
+        return False
 
 
 def _compile(source, path):
