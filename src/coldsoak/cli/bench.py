@@ -49,7 +49,7 @@ def bench(
         str, typer.Option(metavar="FILE", help="Interpreter to measure; this one by default.")
     ] = "",
     launches: opt.Launches = None,
-    budget: opt.Budget = 60.0,
+    budget: opt.Budget = 90.0,
     target: opt.Target = 0.05,
     cold: opt.Cold = "process",
     timeout: opt.Timeout = 600.0,

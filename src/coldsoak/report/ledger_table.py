@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from coldsoak.model.causes import Cause
 from coldsoak.model.ledger import Evidence, Item, Ledger
 from coldsoak.report.numbers import DASH, byte_size, duration, percent, show, sum_scale
-from coldsoak.report.select import lead, name_of, series_by_id
+from coldsoak.report.select import lead, spoken
 from coldsoak.report.sheet import Column, Sheet, bar, joined
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def _whole_name(table: Breakdown) -> str:
 def _title(result: Result, table: Breakdown) -> str:
     traced = "1 traced launch" if table.launches == 1 else f"{table.launches} traced launches"
     if table.scope == "region":
-        name = name_of(series_by_id(result).get(table.series))
+        name = spoken(result, table.series)
         return f"Where run 0 of {name} goes · {traced}"
     goal = "the first result" if table.scope == "first result" else "exit"
     return f"Where the time to {goal} goes · {traced}"

@@ -29,6 +29,9 @@ _STOPPED = {
 DATA = "data"
 """Code of the note by which a worker reports figures; it is for programs, not for readers."""
 
+MISSING = "framework_missing"
+"""Code of the notes about frameworks that a bench left out."""
+
 INTERVAL_FROM = 6
 """Launches from which a 95 % interval of the median exists."""
 
@@ -110,7 +113,8 @@ def notes(result: Result) -> list[str]:
     said = Counter(
         note.text for launch in good for note in dict.fromkeys(launch.notes) if note.code != DATA
     )
-    lines = [note.text for note in result.notes]
+    lines = _missing(result)
+    lines += [note.text for note in result.notes if note.code != MISSING]
     lines += [_of(result, summary, note) for summary in result.summaries for note in summary.notes]
     lines += [_in_how_many(text, count, len(good)) for text, count in said.items()]
     invalid = Counter(launch.invalid for launch in launches if launch.invalid)
@@ -120,6 +124,13 @@ def notes(result: Result) -> list[str]:
     ]
     lines += [line for summary in result.summaries for line in _shape(result, summary)]
     return list(dict.fromkeys(lines))
+
+
+def _missing(result: Result) -> list[str]:
+    names = [note.text.split(" is not ")[0] for note in result.notes if note.code == MISSING]
+    if not names:
+        return []
+    return [f"Not installed: {', '.join(names)}. `coldsoak devices` says what brings them."]
 
 
 def _of(result: Result, summary: Summary, note: Note) -> str:

@@ -6,7 +6,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from coldsoak.model.result import Arm, Case, Launch, Result, Series, SeriesSummary, Summary
 
@@ -50,18 +50,30 @@ def name_of(series: Series | None) -> str:
     return " ".join(part for part in (label_of(series), case_of(series)) if part)
 
 
-def spoken(series: Series | None) -> str:
-    """Return a series as a sentence names it: ``time_matmul with device=GPU:0``."""
+def spoken(result: Result, identifier: str) -> str:
+    """Return a series as a sentence names it: ``time_matmul with device=GPU:0``.
+
+    Of its case only what tells it from the other series is said.
+    """
+    series = series_by_id(result).get(identifier)
     if series is None:
         return "the region"
     subject = label_of(series).partition(" (")[0]
-    case = case_of(series)
-    return f"{subject} with {case}" if case else subject
+    telling = {
+        key: value
+        for key, value in series.case.items()
+        if any(other.case.get(key) != value for other in result.series)
+    }
+    return f"{subject} with {_joined(telling)}" if telling else subject
 
 
 def case_of(series: Series) -> str:
     """Return the values that tell a series from its neighbours: ``device=/GPU:0, shape=(50, 50)``."""
-    return ", ".join(f"{key}={bare(value)}" for key, value in series.case.items())
+    return _joined(series.case)
+
+
+def _joined(case: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={bare(value)}" for key, value in case.items())
 
 
 def bare(text: str) -> str:

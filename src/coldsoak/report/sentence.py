@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldsoak.report.numbers import duration, quantity
-from coldsoak.report.select import arm_of, failed, lead, series_by_id, spoken
+from coldsoak.report.select import arm_of, failed, lead, spoken
 
 if TYPE_CHECKING:
     from coldsoak.model.estimate import Estimate
@@ -29,7 +29,7 @@ def headline(result: Result) -> str:
     if main is None:
         return _no_region(summary)
     several = len(summary.series) > 1
-    subject = f"The first run of {spoken(series_by_id(result).get(main.series))}"
+    subject = f"The first run of {spoken(result, main.series)}"
     return _series(subject if several else "The first run", main)
 
 

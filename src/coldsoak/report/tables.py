@@ -28,7 +28,6 @@ from coldsoak.report.select import (
     label_of,
     name_of,
     series_by_id,
-    spoken,
     timed,
     typical,
 )
@@ -243,10 +242,9 @@ def _stretches(result: Result, summary: Summary, kind: str) -> str:
     mine = [s for s in main.stretches if s.kind == kind and s.name] if main else []
     if len(mine) < 2 or kind not in {"script", "region", "between"}:
         return ""
-    known = series_by_id(result)
     totals: dict[str, int] = defaultdict(int)
     for stretch in mine:
-        totals[spoken(known[stretch.name]) if stretch.name in known else stretch.name] += stretch.ns
+        totals[stretch.name] += stretch.ns
     ranked = sorted(totals.items(), key=lambda item: -item[1])
     return joined([(name, ns) for name, ns in ranked if ns >= 0.1 * ranked[0][1]])
 
