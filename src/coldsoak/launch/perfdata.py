@@ -41,6 +41,8 @@ _CONTEXT = 0xFFFFFFFFFFFFF000
 """Call-chain entries from here up mark a change between kernel and user frames."""
 _MISC_13, _MISC_14 = 1 << 13, 1 << 14
 _PROT_EXEC = 4
+_SWITCHES = (14, 15)
+"""PERF_RECORD_SWITCH, and the form of it that events on a whole CPU have."""
 
 
 class Sample(NamedTuple):
@@ -182,8 +184,8 @@ def _decode(data: bytes, names: Mapping[int, str], records: list[PerfRecord]) ->
             break
         if kind == 9:
             add(_sample(data, place + 8, names))
-        elif kind == 14:
-            pid, tid, time, _ = _TRAILER.unpack_from(data, place + 8)
+        elif kind in _SWITCHES:
+            pid, tid, time, _ = _TRAILER.unpack_from(data, place + length - _TRAILER.size)
             add(Switch(time, pid, tid, bool(misc & _MISC_13), bool(misc & _MISC_14)))
         elif kind == 2:
             lost += struct.unpack_from("<QQ", data, place + 8)[1]

@@ -113,6 +113,9 @@ class PerfReader:
     columns: Columns
     frames: HostFrames
     minor_period: int = 32
+    root: int = 0
+    """Process that opened the events, where they watched whole CPUs; only it and its descendants
+    count. 0 where the kernel saw to that."""
     births: dict[int, Birth] = field(default_factory=dict)
     _spaces: dict[int, AddressSpace] = field(default_factory=dict)
     _known: dict[int, dict[int, int]] = field(default_factory=dict)
@@ -132,7 +135,12 @@ class PerfReader:
             Exit: self._exit,
             Comm: self._comm,
         }
+        family = {self.root}
         for record in data.records:
+            if self.root and record.pid not in family:
+                if not isinstance(record, Fork) or record.ppid not in family:
+                    continue
+                family.add(record.pid)
             actions[type(record)](record)  # type: ignore[operator]
 
     def waits(self, shortest_ns: int = 20_000) -> None:

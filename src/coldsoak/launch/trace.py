@@ -236,11 +236,13 @@ class _Builder:
     def _perf(self, path: Path, info: dict[str, Any], states: dict[str, SourceState]) -> None:
         data = read_perf(path, info["ids"])
         self.period_ns = int(info.get("period_ns", _DEFAULT_PERIOD_NS))
-        reader = PerfReader(self.columns, self.frames, int(info.get("minor_period", 1)))
+        mode = info.get("mode", "task")
+        root = int(info["pid"]) if mode == "cpu" else 0
+        reader = PerfReader(self.columns, self.frames, int(info.get("minor_period", 1)), root)
         reader.read(data)
         self.readers.append(reader)
         self.births.update(reader.births)
-        self.info["perf.kernel"] = "yes" if info.get("kernel") else "no"
+        self.info["perf.kernel"] = "no" if mode == "user" else "yes"
         self.info["perf.minor_period"] = str(info.get("minor_period", 1))
         before = states.get("perf")
         lost = data.lost + (before.lost if before else 0)

@@ -65,7 +65,7 @@ def test_the_attribute_has_the_size_and_flags_that_the_kernel_reads(perf):
     assert int.from_bytes(attr[16:24], "little") == 7
     flags = int.from_bytes(attr[40:48], "little")
     assert flags & perf._SWITCH
-    assert flags & perf._INHERIT
+    assert not flags & perf._INHERIT
     assert int.from_bytes(attr[92:96], "little") == 1  # CLOCK_MONOTONIC
 
 
@@ -100,3 +100,27 @@ def test_io_counts_only_what_is_new(load, agent, monkeypatch):
     io.flush(agent)
     io.stop(agent)
     assert [args["value"] for _, _, args in agent.spans] == [100, 512]
+
+
+@pytest.mark.parametrize(
+    ("cpus", "allowed", "expected"),
+    [
+        (2, {"task"}, ("task", 4)),
+        (2, {"user"}, ("user", 4)),
+        (16, {"cpu", "task"}, ("cpu", 4)),
+        (16, {"task"}, ("task", 2)),
+        (128, {"user"}, ("user", 1)),
+    ],
+)
+def test_large_machines_inherit_fewer_events(perf, monkeypatch, cpus, allowed, expected):
+    def _open_events(number, cpus, events, task, extra):
+        kind = "cpu" if task < 0 else "user" if extra & perf._NO_KERNEL else "task"
+        if kind not in allowed:
+            raise OSError(errno.EACCES, "refused")
+        return {str(place): event[0] for place, event in enumerate(events)}
+
+    monkeypatch.setattr(perf, "_open_events", _open_events)
+    ids, got = perf._open_all(298, list(range(cpus)))
+    assert (got, len(ids)) == expected
+    said = perf._describe(got, set(ids.values()))
+    assert ("too many CPUs" in said) is (len(ids) < 4)

@@ -245,3 +245,13 @@ def test_a_file_without_its_first_record_is_left_out(tmp_path):
     trace = build(contents, launch=LAUNCH, folder=tmp_path, t0_ns=T0)
     assert trace.processes == ()
     assert trace.tracks == ()
+
+
+def test_of_whole_cpus_only_the_familys_records_count(tmp_path, ring, write_perf):
+    rings = ring().sample(T0 + 1, 0x1).sample(T0 + 2, 0x1, pid=99, tid=99)
+    rings.fork(T0 + 3, 98, 99, 98, 99).sample(T0 + 4, 0x1, pid=98, tid=98)
+    rings.fork(T0 + 5, 20, 10, 20, 10).sample(T0 + 6, 0x1, pid=20, tid=20)
+    write_perf(rings)
+    trace = make(tmp_path, perf_file({"mode": "cpu", "pid": 10}))
+    assert list(unpack(trace.samples.time)) == [1, 6]
+    assert {process.pid for process in trace.processes} == {10, 20}

@@ -82,3 +82,11 @@ def test_a_copy_of_maps_is_read_with_paths_that_hold_spaces():
     )
     assert code.executable
     assert (memory.name, memory.executable, memory.pid) == ("//anon", False, 7)
+
+
+def test_a_switch_on_a_whole_cpu_is_the_threads_own(ring, write_perf):
+    rings = ring()
+    rings._record(15, 1 << 13, struct.pack("<II", 77, 77) + rings._trailer(10, 11, 5))
+    assert read_perf(write_perf(rings), IDS).records == [
+        Switch(5, 10, 11, out=True, preempted=False)
+    ]

@@ -1,7 +1,8 @@
 """Host samples, context switches, page faults and mappings through ``perf_event_open``.
 
 Software events only, so that it works in virtual machines; one ring for each CPU with ``inherit``,
-so that threads and child processes, exec'd ones too, are covered. The records are written as the
+so that threads and child processes, exec'd ones too, are covered; on large machines, where each
+new thread would pay for that, whole CPUs, and the reader drops what belongs to others. The records are written as the
 kernel made them; ``coldsoak.launch.perfdata`` reads them. Layout of the bulk file: chunks of
 ``<IIQ`` (CPU, or MAPS for a copy of /proc/self/maps; bytes that follow; CLOCK_MONOTONIC ns).
 
@@ -25,7 +26,7 @@ OWNER = "COLDSOAK_PERF_OWNER"
 _SYSCALL = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 _IP, _TID, _TIME, _ADDR, _CALLCHAIN, _IDENTIFIER = 1, 2, 4, 8, 32, 1 << 16
 SAMPLE_TYPE = _IP | _TID | _TIME | _ADDR | _CALLCHAIN | _IDENTIFIER
-_DISABLED, _INHERIT, _NO_KERNEL, _NO_HV = 1, 2, 1 << 5, 1 << 6
+_DISABLED, _INHERIT, _NO_KERNEL, _NO_HV, _NO_IDLE = 1, 2, 1 << 5, 1 << 6, 1 << 7
 _MMAP, _COMM, _TASK, _WATERMARK = 1 << 8, 1 << 9, 1 << 13, 1 << 14
 _MMAP_DATA, _ID_ALL, _NO_KERNEL_CHAIN = 1 << 17, 1 << 18, 1 << 21
 _NO_USER_CHAIN, _MMAP2, _COMM_EXEC, _CLOCKID, _SWITCH = 1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26
@@ -42,7 +43,10 @@ EVENTS = (
 )
 """Name, PERF_COUNT_SW_*, period, flags; the first owns the ring, the others write into it."""
 
-_MAX_DESCRIPTORS = 256
+_MAX_EVENTS = 32
+"""Each new thread inherits every event of every CPU, at about 9 µs each: fewer on large machines."""
+_MANY_CPUS = 8
+"""Beyond so many, whole CPUs are watched where that is allowed, which costs a new thread nothing."""
 
 _HIGH_FD = 264
 """Descriptors from here on are out of the way of programs that count on low numbers."""
@@ -70,8 +74,7 @@ def start(agent):
     _libc = ctypes.CDLL(None, use_errno=True)
     _page = os.sysconf("SC_PAGE_SIZE")
     cpus = sorted(os.sched_getaffinity(0))
-    events = EVENTS[: max(1, _MAX_DESCRIPTORS // len(cpus))]
-    ids, kernel = _open_all(number, cpus, events)
+    ids, mode = _open_all(number, cpus)
     path = agent.spool_path("perf")
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
     _file = _raise(os.open(path, flags, 0o644))
@@ -80,12 +83,12 @@ def start(agent):
     for descriptor in _descriptors:
         _libc.ioctl(descriptor, _IOC_ENABLE, 0)
     os.environ[OWNER] = str(os.getpid())
-    info = {"ids": ids, "sample_type": SAMPLE_TYPE, "period_ns": PERIOD_NS, "kernel": kernel}
-    info["minor_period"] = MINOR_PERIOD
+    info = {"ids": ids, "sample_type": SAMPLE_TYPE, "period_ns": PERIOD_NS, "mode": mode}
+    info.update(minor_period=MINOR_PERIOD, pid=os.getpid())
     agent.file("perf", os.path.basename(path), info)
     _cost = monotonic_ns() - began
     agent.cost("perf", began, began + _cost)
-    _reason = _describe(kernel, events)
+    _reason = _describe(mode, set(ids.values()))
 
 
 def flush(agent):
@@ -154,7 +157,7 @@ def _refuse_where_sampled():
 
 
 def _attr(config, period, flags):
-    flags |= _DISABLED | _INHERIT | _NO_HV | _ID_ALL | _CLOCKID | _WATERMARK
+    flags |= _DISABLED | _NO_HV | _ID_ALL | _CLOCKID | _WATERMARK
     return struct.pack(
         "<IIQQQQQIIQQQQIiQIHHIIQ",
         *(1, 128, config, period, SAMPLE_TYPE, 0, flags, 0x7FFFFFFF, 0, 0, 0, 0, 0, 0),
@@ -162,34 +165,38 @@ def _attr(config, period, flags):
     )
 
 
-def _open(number, cpu, config, period, flags):
-    attr = ctypes.create_string_buffer(_attr(config, period, flags), 128)
-    # pid 0 is the calling thread; flag 8 is PERF_FLAG_FD_CLOEXEC
-    descriptor = _libc.syscall(number, attr, 0, cpu, -1, 8)
+def _open(number, task, cpu, attr):
+    # task 0 is the calling thread, -1 whatever runs there; flag 8 is PERF_FLAG_FD_CLOEXEC
+    buffer = ctypes.create_string_buffer(attr, 128)
+    descriptor = _libc.syscall(number, buffer, task, cpu, -1, 8)
     if descriptor < 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
     return _raise(descriptor)
 
 
-def _open_all(number, cpus, events):
+def _open_all(number, cpus):
+    """Open all events in the best mode that the kernel allows; return their names by id, and it."""
+    few = EVENTS[: max(1, _MAX_EVENTS // len(cpus))]
+    modes = [("task", few, 0, _INHERIT), ("user", few, 0, _INHERIT | _NO_KERNEL | _NO_KERNEL_CHAIN)]
+    if len(cpus) > _MANY_CPUS:
+        modes.insert(0, ("cpu", EVENTS, -1, _NO_IDLE))
     error = None
-    for kernel in (True, False):
-        extra = 0 if kernel else _NO_KERNEL | _NO_KERNEL_CHAIN
+    for mode, events, task, extra in modes:
         try:
-            return _open_events(number, cpus, events, extra), kernel
-        except OSError as refused:
+            return _open_events(number, cpus, events, task, extra), mode
+        except OSError as refused:  # noqa: PERF203 - three turns at most
             error = refused
             _close_all()
     raise Off("perf_event_open refused: %s%s" % (error.strerror, _paranoid(2)))
 
 
-def _open_events(number, cpus, events, extra):
+def _open_events(number, cpus, events, task, extra):
     ids = {}
     for cpu in cpus:
         leader = -1
         for name, config, period, flags in events:
-            descriptor = _open(number, cpu, config, period, flags | extra)
+            descriptor = _open(number, task, cpu, _attr(config, period, flags | extra))
             _descriptors.append(descriptor)
             if leader < 0:
                 leader = descriptor
@@ -267,8 +274,9 @@ def _paranoid(enough):
         return ""
 
 
-def _describe(kernel, events):
-    where = "user and kernel" if kernel else "user space only" + _paranoid(1)
-    missing = [event[0] for event in EVENTS[len(events) :]]
-    less = "; too many CPUs for " + ", ".join(missing) if missing else ""
-    return "%s at 1 kHz of CPU time, one minor fault in %d%s" % (where, MINOR_PERIOD, less)
+def _describe(mode, events):
+    where = "user space only" + _paranoid(1) if mode == "user" else "user and kernel"
+    left_out = [event[0] for event in EVENTS if event[0] not in events]
+    faults = ", one minor fault in %d" % MINOR_PERIOD if "fault.minor" in events else ""
+    less = "; too many CPUs for " + ", ".join(left_out) if left_out else ""
+    return "%s at 1 kHz of CPU time%s%s" % (where, faults, less)
