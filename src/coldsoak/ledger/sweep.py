@@ -203,7 +203,6 @@ def _decide(canvas: _Canvas, seen: Evidence) -> None:
     _read_files(canvas, seen, away & free, off, span)
     child = _is(seen.waits.cause, reason, [CODE[Cause.CHILD_PROCESS]])
     canvas.put(free & child, seen.children, seen.children.at(times))
-    canvas.put(free & away, seen.starting, seen.starting.at(times))
     _follow_wait(canvas, seen, away & free)
     canvas.put(away, seen.waits, reason)
     canvas.put(away, seen.off, off, Cause.LOCK_WAIT)
@@ -254,7 +253,7 @@ def _follow_wait(canvas: _Canvas, seen: Evidence, where: Bools) -> None:
     """A thread that waits pays for what it waits for.
 
     A search, a child whose exit ended the wait, another thread that compiles or sets something up,
-    the device, a child that merely works, whatever else another thread does: in this order.
+    a new thread that comes up, the device, a child that merely works, whatever else another thread does: in this order.
     """
     if not where.any():
         return
@@ -263,6 +262,7 @@ def _follow_wait(canvas: _Canvas, seen: Evidence, where: Bools) -> None:
     canvas.put(where, seen.search, seen.search.at(canvas.times))
     canvas.put(where & awaited, seen.children, child)
     canvas.put(where & _is(seen.others.cause, others, SETS_UP), seen.others, others)
+    canvas.put(where, seen.starting, seen.starting.at(canvas.times))
     canvas.put(where, seen.device, seen.device.at(canvas.times))
     canvas.put(where, seen.children, child)
     canvas.put(where, seen.others, others)

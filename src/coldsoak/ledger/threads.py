@@ -25,6 +25,8 @@ __all__ = ["LIBRARY_GAP_NS", "THREAD_WAIT_NS", "Threads"]
 LIBRARY_GAP_NS = 50_000_000
 """Host time of at most this length beside a library's module loads, between two CUDA calls, is
 that library starting; cuBLAS and cuDNN unpack their kernels there."""
+DRIVER_GAP_NS = 20_000_000
+"""Samples in driver code at most this far apart belong to one stay in the driver."""
 _BEGINS_NS = 1_000_000
 """A major fault, or the start of a thread, at most this long before a wait began it."""
 THREAD_WAIT_NS = 20_000_000
@@ -57,6 +59,8 @@ class Threads:
         self._births = self._moments("threads")
         self._children = {p.pid: self._next_row + i for i, p in enumerate(trace.processes)}
         self._next_row += len(trace.processes)
+        self._driver_row = self._next_row
+        self._next_row += 1
         self._alone: dict[tuple[int, int], tuple[Evidence, Timeline]] = {}
         self._per_process: dict[int, tuple[Rows, Rows]] = {}
 
@@ -101,12 +105,15 @@ class Threads:
         asleep = self.spans.is_wait[which]
         keep = (own.kind != int(Kind.NONE)) & ~asleep
         rank = np.concatenate((self.spans.rank[which][keep], np.full(len(extra), -1)))
-        spans = flatten(Rows.join([own.take(keep), extra]), rank)
+        samples = self.samples.of_thread(pid, tid)
+        first_calls = self._driver_start(own.take(keep), samples)
+        rank = np.concatenate((rank, np.full(len(first_calls), -1)))
+        spans = flatten(Rows.join([own.take(keep), extra, first_calls]), rank)
         off = flatten(
             self._switches.rows.take((self._switches.pid == pid) & (self._switches.tid == tid))
         )
         waits = flatten(own.take(asleep))
-        gaps, inside, numbers = self._split_samples(self.samples.of_thread(pid, tid), spans)
+        gaps, inside, numbers = self._split_samples(samples, spans)
         device, search = self._process_layers(pid)
         return Evidence(
             spans=spans,
@@ -146,6 +153,25 @@ class Threads:
             return outside, Rows.none(), np.empty(0, dtype=np.int64)
         within = (at >= 0) & (spans.kind[at] == int(Kind.OPEN))
         return outside, samples.take(within).rows(), spans.row[at[within]]
+
+    def _driver_start(self, spans: Rows, samples: Samples) -> Rows:
+        """The stay in the driver that ends with the thread's first CUDA record: ``cuInit``.
+
+        CUPTI attaches inside the first ``cuInit`` of a process, so it has no record of that call.
+        """
+        cuda = self._of_span(self.spans.is_api, spans)
+        in_driver = samples.time[samples.cause == CODE[Cause.KERNEL_LAUNCH]]
+        if not cuda.any() or not len(in_driver):
+            return Rows.none()
+        first = int(spans.start[cuda].min())
+        before = np.append(in_driver[in_driver < first], first)
+        breaks = np.flatnonzero(np.diff(before) > DRIVER_GAP_NS)
+        begin = int(before[breaks[-1] + 1] if len(breaks) else before[0])
+        if begin >= first:
+            return Rows.none()
+        record = [(begin, first, self._driver_row)]
+        label, source = self.texts("cuInit"), self.texts("samples")
+        return Rows.of(record, Cause.DRIVER_INIT, Kind.FIXED, label, source)
 
     def _library_start(self, spans: Rows) -> Rows:
         """Gaps beside a library's module load, bounded by CUDA calls on both sides."""

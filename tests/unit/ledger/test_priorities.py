@@ -177,6 +177,11 @@ def test_a_short_wait_after_starting_a_thread_is_part_of_starting_it(make):
     assert make.causes() == {"thread_start": 4.5, "lock_wait": 34.5, "unattributed": 61}
 
 
+def test_a_new_thread_that_compiles_is_waited_for_its_compile(make):
+    make.event("threads", 10, 1).off(10, 20).span("triton", "compile", 12, 18, thread=1)
+    assert make.causes() == {"compile": 6, "thread_start": 4, "unattributed": 90}
+
+
 def test_a_wait_for_a_thread_that_waits_for_a_cpu_is_a_wait_for_a_cpu(make):
     make.off(0, 30).span("jax", "trace", 0, 20, thread=2).off(10, 20, thread=2, runnable=True)
     make.span("cuda.driver", "cuInit", 15, 25, thread=3)

@@ -177,6 +177,7 @@ def judged(*frames):
         (("[jit]:", "libtensorflow_cc.so.2:_ZN10tensorflow8OpKernelE"), "host_compute"),
         (("libc.so.6:malloc", "libtorch_cpu.so:_ZN3c1010Dispatcher4callE"), "framework_host"),
         (("ld-linux-x86-64.so.2:__tls_get_addr", "libscipy_openblas64_.so:"), "host_compute"),
+        (("_mt19937.cpython-312-x86_64-linux-gnu.so:",), "host_compute"),
         (("libc.so.6:malloc", "[kernel]:do_syscall_64"), "unattributed"),
     ],
 )
