@@ -11,13 +11,16 @@ import ctypes
 import os
 import platform
 import struct
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from coldsoak.launch.procsampler import ProcSampler
 
-__all__ = ["perf_ready"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["looking", "perf_ready"]
 
 _SYSCALL = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 _SOFTWARE, _DUMMY = 1, 9
@@ -46,3 +49,17 @@ def _open() -> int:
     this_thread, any_cpu, no_group = 0, -1, -1
     call = ctypes.CDLL(None).syscall
     return int(call(number, attr, this_thread, any_cpu, no_group, _CLOSE_ON_EXEC))
+
+
+@contextmanager
+def looking(spool: Path, sources: Sequence[str]) -> Iterator[None]:
+    """Do the parent's share of the ``perf`` source during a launch.
+
+    Pays for perf before the spawn; where the kernel refuses it, watches the threads through /proc.
+    Does nothing when ``sources`` has no ``perf``.
+    """
+    if "perf" not in sources:
+        yield
+        return
+    with perf_ready() as allowed, nullcontext() if allowed else ProcSampler(spool):
+        yield
