@@ -123,7 +123,8 @@ class ProcessExecutor:
         file = resolve(arm.argv, cwd=arm.cwd, path=env.get("PATH"))
         coldness = self._coldness_of(options)
         with coldness.prepared(file, arm.argv, arm.cwd, env) as cold:
-            env |= cold.env | self._contract(request, spool, env)
+            env |= {name: value for name, value in cold.env.items() if name not in arm.env}
+            env |= self._contract(request, spool, env)
             probe = Probe(self.gpus)
             ended = run(self._start(request, file, env, spool, maps=coldness.wants_maps))
             conditions = probe.finish()

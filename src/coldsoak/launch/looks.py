@@ -78,6 +78,11 @@ class Looks:
             return "target"
         return "maximum" if "maximum" in decided else "budget" if "budget" in decided else None
 
+    def arms(self, result: Result, arms: Sequence[Arm]) -> Sequence[Arm]:
+        """Return the arms of the next round; asked after :meth:`decide` said to go on."""
+        del result
+        return arms
+
     def forecast(
         self, result: Result, arms: int, budget: Budget, extras: Extras, *, elapsed_s: float
     ) -> tuple[int, float]:

@@ -74,6 +74,7 @@ def build(
         started=ended.started,
         wall_ns=ended.wall_ns,
         until_ns=ended.until_ns,
+        peak_rss=ended.peak_rss,
         processes=contents.processes,
         children=children,
         executions=contents.executions,

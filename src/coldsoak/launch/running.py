@@ -74,6 +74,8 @@ class Ended:
     main_ns: int = 0
     """From the spawn until the main process had ended, stopped or by itself."""
     until_ns: int | None = None
+    peak_rss: int | None = None
+    """Bytes; of the main process or of any process that it waited for, whichever is largest."""
     why: str = ""
     """What is wrong with this launch, in words; empty when nothing is."""
     notes: list[Note] = field(default_factory=list)
@@ -338,7 +340,7 @@ def _end(start: Start, process: subprocess.Popen[bytes], ended: Ended) -> None:
             _interrupted(ended)
     if alone and stopped and ended.ended_by == "exit":
         ended.notes.append(_background_note([member.argv for member in stopped]))
-    process.wait()
+    ended.peak_rss = _collect(process)
     ended.main_ns = ended.main_ns or time.monotonic_ns() - ended.t0
     ended.tree.sample()
     code = process.returncode
@@ -346,6 +348,17 @@ def _end(start: Start, process: subprocess.Popen[bytes], ended: Ended) -> None:
     if ended.status == "ok" and ended.ended_by == "exit" and code != 0:
         ended.status = "failed" if code > 0 else "killed"
         ended.why = f"exit status {code}" if code > 0 else f"killed by {_signal_name(-code)}"
+
+
+def _collect(process: subprocess.Popen[bytes]) -> int | None:
+    """Wait for the main process and return its peak resident memory; None when it was collected."""
+    try:
+        _, status, usage = os.wait4(process.pid, 0)
+    except ChildProcessError:
+        process.wait()
+        return None
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_maxrss * 1024
 
 
 def _signal_name(number: int) -> str:

@@ -46,6 +46,7 @@ def measure(
     machine: Machine | None = None,
     synced: bool | None = None,
     ignore_failure: bool = False,
+    looks: Looks | None = None,
     attribute: Attribute | None = None,
     cool_down: Callable[[], float] | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -67,7 +68,9 @@ def measure(
         synced: Whether to add launches that wait for the device at the end of each region; None
             for yes when the machine has a GPU.
         ignore_failure: Count launches with a non-zero exit status as valid.
-        attribute: Makes the ledgers at the end.
+        attribute: Adds ledgers and facts at the end.
+        looks: Decides when to stop and which arms take part in the next round; an arm that is
+            new gets a discarded launch first.
         cool_down: Called between launches, returns the seconds that it waited; None for waiting
             on warm cards where the executor has any.
         clock: Seconds; for tests.
@@ -88,6 +91,7 @@ def measure(
         executor=executor,
         progress=progress or Silent(),
         machine=machine or Machine(),
+        looks=looks or Looks(paired=kind == "fix", options=options),
         ignore_failure=ignore_failure,
         cool_down=cool_down or _card_cool_down(executor),
         clock=clock,
@@ -119,6 +123,7 @@ class _Session:
         executor: Executor,
         progress: Progress,
         machine: Machine,
+        looks: Looks,
         ignore_failure: bool,
         cool_down: Callable[[], float] | None,
         clock: Callable[[], float],
@@ -135,7 +140,7 @@ class _Session:
         self._replacements = failures.Replacements()
         self._arms = list(arms)
         self._extras = Extras((), 0.0)
-        self._looks = Looks(paired=kind == "fix", options=options)
+        self._looks = looks
         self._stopped: StoppedBy | None = None
         self.result = Result(
             version=__version__,
@@ -197,6 +202,8 @@ class _Session:
             timed += 1
             self._round(Round("timed", timed))
             self._extra(timed)
+            if reason is None:
+                self._take(self._looks.arms(self.result, self._arms))
             reason = self._decide()
         self._stopped = reason
         while self._affordable() and self._extra(timed):
@@ -226,6 +233,17 @@ class _Session:
             elapsed_s=self._elapsed() + self._extras.reserved_s(self._budget),
             cost_s=self._budget.cost("timed"),
         )
+    def _take(self, arms: Sequence[Arm]) -> None:
+        """Go on with ``arms``; those that were never launched get their discarded launch."""
+        known = {arm.name for arm in self.result.arms}
+        new = [arm for arm in arms if arm.name not in known]
+        self._arms = list(arms)
+        if new:
+            self._executor.check(new, self.result.options)
+            self._update(arms=(*self.result.arms, *new))
+            for position, arm in enumerate(new):
+                self._until_valid(Round("timed", 0), arm, position)
+
 
     def _round(self, this: Round) -> None:
         before = self._elapsed()

@@ -213,6 +213,8 @@ class Launch(Frozen, kw_only=True):
     until_ns: int | None = None
     """Spawn to the end condition when it is not exit."""
     processes: tuple[Process, ...] = ()
+    peak_rss: int | None = None
+    """Peak resident memory of the largest process of the tree, in bytes."""
     children: tuple[Child, ...] = ()
     executions: tuple[Execution, ...] = ()
     conditions: Conditions = Conditions()
