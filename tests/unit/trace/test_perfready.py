@@ -1,14 +1,15 @@
 from __future__ import annotations
 
-import os
+from pathlib import Path
 
 import pytest
+
 from coldsoak.launch import perfready
 from coldsoak.launch.procsampler import FILE_NAME
 
 
 def descriptors():
-    return len(os.listdir("/proc/self/fd"))
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 @pytest.mark.parametrize("sources", [("perf", "io"), ("io",), ()])
