@@ -84,13 +84,16 @@ def bar(share: float, width: int = 12) -> str:
     return "█" * full + (_EIGHTHS[rest] if rest else "")
 
 
-def joined(items: Iterable[tuple[str, int]], head: str = "", width: int = LINE) -> str:
-    """Return ``head`` and as many (label, nanoseconds) as fit in ``width``, in one line."""
+def joined(items: Iterable[tuple[str, int]], head: str = "", *, label: int = 34) -> str:
+    """Return ``head`` and as many (label, nanoseconds) as fit in a line.
+
+    Labels longer than ``label`` characters lose their middle.
+    """
     line = head
-    for label, ns in items:
-        text = f"{_middle(label, 34)} {duration(ns / 1e9)}"
+    for name, ns in items:
+        text = f"{_middle(name, label)} {duration(ns / 1e9)}"
         longer = f"{line} · {text}" if line else text
-        if len(longer) > width:
+        if len(longer) > LINE:
             break
         line = longer
     return line

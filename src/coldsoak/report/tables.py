@@ -28,6 +28,7 @@ from coldsoak.report.select import (
     label_of,
     name_of,
     series_by_id,
+    spoken,
     timed,
     typical,
 )
@@ -242,11 +243,14 @@ def _stretches(result: Result, summary: Summary, kind: str) -> str:
     mine = [s for s in main.stretches if s.kind == kind and s.name] if main else []
     if len(mine) < 2 or kind not in {"script", "region", "between"}:
         return ""
+    known = series_by_id(result)
     totals: dict[str, int] = defaultdict(int)
     for stretch in mine:
-        totals[stretch.name] += stretch.ns
+        name = spoken(result, stretch.name) if stretch.name in known else stretch.name
+        totals[name] += stretch.ns
     ranked = sorted(totals.items(), key=lambda item: -item[1])
-    return joined([(name, ns) for name, ns in ranked if ns >= 0.1 * ranked[0][1]])
+    longest = [(name, ns) for name, ns in ranked if ns >= 0.1 * ranked[0][1]]
+    return joined(longest, label=60)
 
 
 def imports_sheet(result: Result, arm: str) -> Sheet | None:
