@@ -84,19 +84,10 @@ def read_device(
     ops = trace.device
     start, end, pid = column(ops.start), column(ops.end), column(ops.pid)
     kind, name = column(ops.kind), column(ops.name)
-    count = len(start)
-    unique, which = np.unique(kind * (len(trace.strings) + 1) + name + 1, return_inverse=True)
-    judged = np.empty((len(unique), 2), dtype=np.int64)
-    for i, pair in enumerate(unique.tolist()):
-        k, n = divmod(pair, len(trace.strings) + 1)
-        what = trace.strings[k]
-        judged[i, 0] = CODE[cuda.device_cause(what)]
-        judged[i, 1] = texts(short_kernel(trace.strings[n - 1]) if n else what)
-    cause, label = judged[which].reshape(count, 2).T.copy()
+    cause, label = _judge(trace, kind, name, texts)
     key = key_of(pid, column(ops.correlation))
     launched, caller = _launches(key, start, spans)
-    kernel = kind == (trace.strings.index("kernel") if "kernel" in trace.strings else -2)
-    memset = kind == (trace.strings.index("memset") if "memset" in trace.strings else -2)
+    kernel, memset = (_is_kind(trace, kind, what) for what in ("kernel", "memset"))
     candidate = (kernel | memset) & _in_compile(pid, launched, caller, spans, user_threads)
     checked = _checked(trace, start, end, pid, name)
     for process, begin, stop in checked:
@@ -104,17 +95,30 @@ def read_device(
         candidate |= (kernel | memset) & inside
     absent = kernel & _absent_later(start, name, pid, runs)
     cause[candidate | absent] = CODE[Cause.ALGORITHM_SEARCH]
-    rows = Rows(
-        start,
-        end,
-        cause,
-        np.full(count, int(Kind.FIXED), dtype=np.int64),
-        label,
-        np.full(count, texts("device"), dtype=np.int64),
-        np.arange(count) + len(spans.rows),
-    )
+    same = np.ones(len(start), dtype=np.int64)
+    fixed, source = same * int(Kind.FIXED), same * texts("device")
+    rows = Rows(start, end, cause, fixed, label, source, np.arange(len(start)) + len(spans.rows))
     moved = np.where(memset, 0, column(ops.bytes_moved))
     return Device(rows, pid, moved, column(ops.correlation), candidate, launched, checked)
+
+
+def _is_kind(trace: Trace, kind: Ints, what: str) -> Bools:
+    found: Bools = kind == (trace.strings.index(what) if what in trace.strings else -2)
+    return found
+
+
+def _judge(trace: Trace, kind: Ints, name: Ints, texts: Texts) -> tuple[Ints, Ints]:
+    """Return cause and label of each operation, before any search is known."""
+    size = len(trace.strings) + 1
+    unique, which = np.unique(kind * size + name + 1, return_inverse=True)
+    judged = np.empty((len(unique), 2), dtype=np.int64)
+    for i, pair in enumerate(unique.tolist()):
+        k, n = divmod(pair, size)
+        what = trace.strings[k]
+        judged[i, 0] = CODE[cuda.device_cause(what)]
+        judged[i, 1] = texts(short_kernel(trace.strings[n - 1]) if n else what)
+    cause, label = judged[which].reshape(len(kind), 2).T.copy()
+    return cause, label
 
 
 def _launches(key: Ints, start: Ints, spans: SpanTable) -> tuple[Ints, Ints]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ __all__ = ["SpanTable", "key_of", "read_spans"]
 
 _RANK = {"cuda.runtime": 1, "cuda.driver": 2, "cuda.sync": 3, "cuda.jit": 4, "cuda.overhead": 5}
 _COST_RANK = 9
+_CALLS = frozenset({"cuda.driver", "cuda.runtime"})
 _NESTING = 64
 """Calls before an overhead record among which the one around it is sought."""
 
@@ -80,58 +81,59 @@ def read_spans(trace: Trace, texts: Texts) -> SpanTable:
 
     pairs, which = np.unique(source * len(trace.strings) + name, return_inverse=True)
     judged = [_judge(trace, int(pair), texts) for pair in pairs]
-    table = np.array(judged, dtype=np.int64).reshape(len(judged), 10)[which]
-    kind = table[:, 1].copy()
-    rows = Rows(
-        start, end, table[:, 0].copy(), kind, table[:, 2], table[:, 3], np.arange(len(start))
-    )
+    table = np.array(judged, dtype=np.int64).reshape(len(judged), len(_Judged._fields))[which]
+    seen = _Judged(*table.T.copy())
+    rows = Rows(start, end, seen.cause, seen.kind, seen.label, seen.source, np.arange(len(start)))
     spans = SpanTable(
         rows=rows,
         pid=pid,
         tid=_place(trace, _Places(pid, tid, start, end, correlation, source)),
-        rank=table[:, 4],
+        rank=seen.rank,
         correlation=correlation,
         bytes=np.zeros(len(start), dtype=np.int64),
-        is_api=table[:, 5] > 0,
-        loads_module=table[:, 6] > 0,
-        reads_files=table[:, 7] > 0,
-        is_part=table[:, 9] > 0,
-        is_wait=table[:, 8] > 0,
+        is_api=seen.is_api > 0,
+        loads_module=seen.loads_module > 0,
+        reads_files=seen.reads_files > 0,
+        is_part=seen.is_part > 0,
+        is_wait=seen.is_wait > 0,
     )
     _correct(spans, trace, texts)
     return spans
 
 
-def _judge(trace: Trace, pair: int, texts: Texts) -> tuple[int, ...]:
+class _Judged(NamedTuple):
+    """What is known of a span by its source and name: one row of numbers, or columns of them."""
+
+    cause: Any
+    kind: Any
+    label: Any
+    source: Any
+    rank: Any
+    is_api: Any = 0
+    loads_module: Any = 0
+    reads_files: Any = 0
+    is_part: Any = 0
+    is_wait: Any = 0
+
+
+def _judge(trace: Trace, pair: int, texts: Texts) -> _Judged:
     origin, title = divmod(pair, len(trace.strings))
     source, name = trace.strings[origin], trace.strings[title]
-    found = verdict(source, name)
     if source == "child":  # a layer of its own: the thread may work while its child does
-        return (
-            CODE[Cause.CHILD_PROCESS],
-            int(Kind.NONE),
-            texts(name),
-            texts(source),
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-        )
-    label = span_label(source, name)
-    rank = _COST_RANK if found.kind is Kind.COST else _RANK.get(source, 0)
-    return (
-        CODE[found.cause],
-        int(found.kind),
-        texts(label),
-        texts(source),
-        rank,
-        int(source in ("cuda.driver", "cuda.runtime")),
-        int(source.startswith("cuda") and bool(cuda.LOADS_MODULE.match(label))),
-        int(source in imports.READS_FILES),
-        int(source == "wait"),
-        int(source in imports.STEPS),
+        none = int(Kind.NONE)
+        return _Judged(CODE[Cause.CHILD_PROCESS], none, texts(name), texts(source), rank=0)
+    found, label = verdict(source, name), span_label(source, name)
+    return _Judged(
+        cause=CODE[found.cause],
+        kind=int(found.kind),
+        label=texts(label),
+        source=texts(source),
+        rank=_COST_RANK if found.kind is Kind.COST else _RANK.get(source, 0),
+        is_api=source in _CALLS,
+        loads_module=source in {*_CALLS, "cuda.overhead"} and bool(cuda.LOADS_MODULE.match(label)),
+        reads_files=source in imports.READS_FILES,
+        is_part=source in imports.STEPS,
+        is_wait=source == "wait",
     )
 
 
