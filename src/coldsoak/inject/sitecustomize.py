@@ -22,6 +22,7 @@ def _start(folder, begin_ns):
     sys.pycache_prefix = prefix.decode("utf-8", "surrogateescape") if prefix else None
     sys.path.insert(0, folder)
     try:
+        _keep_bytecode()
         if b"COLDSOAK_PREHEAT" in _environ:
             from coldsoak_agent import preheat
 
@@ -35,6 +36,18 @@ def _start(folder, begin_ns):
     finally:
         sys.path.remove(folder)
         sys.dont_write_bytecode, sys.pycache_prefix = kept
+
+
+def _keep_bytecode():
+    """Let the next start find this file compiled even under ``PYTHONDONTWRITEBYTECODE``."""
+    from posix import stat
+
+    try:
+        fresh = stat(__spec__.cached).st_mtime >= stat(__file__).st_mtime
+    except OSError:
+        fresh = False
+    if not fresh:
+        __spec__.loader.get_code(__spec__.name)
 
 
 def _hand_over(folder):

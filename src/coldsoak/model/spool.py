@@ -46,7 +46,7 @@ class Phase(_Array, tag="phase"):
     """A moment of the process's life.
 
     ``agent_ready`` (the agent has started), ``main_start`` (first line of the user's program),
-    ``main_end`` (its last line; ``detail`` is ``returned`` or the exception's type),
+    ``main_end`` (its last line; ``detail`` is ``returned``, ``ended`` or the exception's type),
     ``rerun_start`` (``detail`` is the number), ``exit`` (last thing that atexit runs).
     """
 

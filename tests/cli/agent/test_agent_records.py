@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import textwrap
@@ -366,3 +367,43 @@ def test_spool_names_with_strange_characters(runner, python):
     (runner.folder / name).write_text("import time\n")
     ran = runner.agent([python, name])
     assert ran.files[0][0].argv[-1] == name
+
+
+def test_killed_at_any_moment_the_spool_stays_readable(runner, python):
+    text = """
+    import threading, time, os
+    def work():
+        while True:
+            start = time.perf_counter()
+            elapsed = time.perf_counter() - start
+    for _ in range(2):
+        threading.Thread(target=work, daemon=True).start()
+    os.fork()
+    import decimal, json, email.mime.text
+    work()
+    """
+    (runner.folder / "script.py").write_text(textwrap.dedent(text))
+    inject = Path(spool.__file__).parents[1] / "inject"
+    for number in range(6):
+        folder = runner.folder / f"spool{number}"
+        folder.mkdir()
+        environ = runner.environment(
+            COLDSOAK_SPOOL=str(folder),
+            COLDSOAK_MODE=("timed", "traced")[number % 2],
+            PYTHONPATH=str(inject),
+        )
+        process = subprocess.Popen(
+            [python, "-W", "ignore", "script.py"],
+            cwd=runner.folder,
+            env=environ,
+            start_new_session=True,
+        )
+        time.sleep(0.03 + 0.04 * number)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+        for path in folder.glob("*.jsonl"):
+            complete = path.read_bytes().splitlines(keepends=True)
+            if complete and not complete[-1].endswith(b"\n"):
+                complete.pop()
+            records = [spool.DECODER.decode(line) for line in complete]
+            assert not records or isinstance(records[0], spool.Process)
