@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from coldsoak.model.causes import Cause
 from coldsoak.report.ledger_table import STEADY, breakdowns
-from coldsoak.report.select import failed, lead
+from coldsoak.report.select import failed, lead, looked_into
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from coldsoak.model.result import Launch, Note, Result, Summary
+    from coldsoak.model.result import Launch, Note, Result, SeriesSummary, Summary
 
 __all__ = ["counts_line", "failures", "next_step", "notes", "plural", "sources_line"]
 
@@ -172,24 +172,35 @@ def sources_line(result: Result, arm: str) -> str:
 
 def next_step(result: Result) -> str:
     """Return the command that a reader of this result would most likely want next."""
-    command = shlex.join(result.command)
     measured = [summary for summary in result.summaries if summary.n]
     if not measured:
-        log = next((launch.log for launch in failed(result.launches) if launch.log), "")
-        return f"coldsoak run --echo -- {command}" if command and log else "coldsoak --help"
+        logs = any(launch.log for launch in failed(result.launches))
+        return _again(result, "--echo") if logs and result.kind == "run" else "coldsoak --help"
     summary = measured[0]
-    if result.kind == "run":
-        main = lead(result, summary)
-        if main is None:
-            return f"coldsoak run --rerun 5 -- {command}"
-        if main.later is None and result.options.rerun == 1:
-            return f"coldsoak run --rerun 5 -- {command}"
+    main = lead(result, summary)
+    if result.kind == "run" and _runs_once(result, summary, main):
+        return _again(result, "--rerun 5")
     cause = _largest_cause(result, measured)
     if cause:
         return f"coldsoak explain {cause}"
     if summary.n < INTERVAL_FROM and result.kind == "run":
-        return f"coldsoak run --launches 10 -- {command}"
+        return _again(result, "--launches 10")
     return "coldsoak report last --markdown"
+
+
+def _runs_once(result: Result, summary: Summary, main: SeriesSummary | None) -> bool:
+    """Return whether executing the script again would give later runs to compare with."""
+    options = result.options
+    script = looked_into(result, summary.arm) and options.until == "exit" and options.rerun == 1
+    return script and (main is None or main.later is None)
+
+
+def _again(result: Result, extra: str) -> str:
+    options = result.options
+    until = f" --until {shlex.quote(options.until)}" if options.until != "exit" else ""
+    cold = f" --cold {','.join(options.cold)}" if options.cold != ("process",) else ""
+    tf1 = " --tf1" if options.tf1 else ""
+    return f"coldsoak run {extra}{until}{cold}{tf1} -- {shlex.join(result.command)}"
 
 
 def _largest_cause(result: Result, summaries: Iterable[Summary]) -> str:

@@ -17,8 +17,10 @@ __all__ = [
     "case_of",
     "case_words",
     "failed",
+    "goal",
     "label_of",
     "lead",
+    "looked_into",
     "name_of",
     "series_by_id",
     "spoken",
@@ -121,6 +123,16 @@ def timed(result: Result, arm: str) -> list[Launch]:
 def failed(launches: Iterable[Launch]) -> list[Launch]:
     """Return the launches that ended in another way than asked."""
     return [launch for launch in launches if launch.status != "ok"]
+
+
+def looked_into(result: Result, arm: str) -> bool:
+    """Return whether the agent was in any interpreter of the timed launches."""
+    return any(launch.processes for launch in timed(result, arm))
+
+
+def goal(result: Result) -> str:
+    """Return what ends a launch, in the words of tables: ``exit``, ``port:8000``."""
+    return result.options.until
 
 
 def typical(launches: list[Launch]) -> Launch | None:

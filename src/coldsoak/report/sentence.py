@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldsoak.report.numbers import duration, quantity
-from coldsoak.report.select import arm_of, failed, lead, spoken
+from coldsoak.report.select import arm_of, failed, goal, lead, looked_into, spoken
 
 if TYPE_CHECKING:
     from coldsoak.model.estimate import Estimate
@@ -27,7 +27,7 @@ def headline(result: Result) -> str:
     summary = measured[0]
     main = lead(result, summary)
     if main is None:
-        return _no_region(summary)
+        return _no_region(result, summary)
     several = len(summary.series) > 1
     subject = f"The first run of {spoken(result, main.series)}"
     return _series(subject if several else "The first run", main)
@@ -41,13 +41,14 @@ def _nothing(result: Result) -> str:
     return f"Nothing could be measured: {broken} of {_plural(count, 'launch', 'launches')} failed."
 
 
-def _no_region(summary: Summary) -> str:
+def _no_region(result: Result, summary: Summary) -> str:
     if summary.wall is None:
         return "The program reads no clock and did not end, so there is no figure for it."
-    return (
-        f"The program takes {quantity(summary.wall)} from start to exit; it reads no clock, "
-        "so there is no region to compare a first run in."
-    )
+    end = "to exit" if goal(result) == "exit" else f"until {goal(result)} is met"
+    took = f"The program takes {quantity(summary.wall)} from start {end}"
+    if not looked_into(result, summary.arm):
+        return f"{took}; it could not be looked into, so that is all there is to know."
+    return f"{took}; it reads no clock, so there is no region to compare a first run in."
 
 
 def _series(subject: str, series: SeriesSummary) -> str:
@@ -93,7 +94,7 @@ def _ready(series: SeriesSummary) -> str:
 def _bench(result: Result, measured: list[Summary]) -> str:
     found = [(s, m) for s in measured if (m := lead(result, s)) is not None]
     if not found:
-        return _no_region(measured[0])
+        return _no_region(result, measured[0])
     summary, worst = max(found, key=lambda pair: (pair[1].overhead or pair[1].first).point)
     text = _series(f"The first run of {_arm_name(result, summary.arm)}", worst).rstrip(".")
     reached = [s for s in measured if s.first_result is not None]

@@ -25,6 +25,7 @@ from coldsoak.report.numbers import (
 from coldsoak.report.select import (
     bare,
     by_order,
+    goal,
     label_of,
     name_of,
     series_by_id,
@@ -90,7 +91,7 @@ def _one_region(result: Result, summary: Summary, series: SeriesSummary) -> Shee
     if summary.first_result:
         rows.append(_metric("time to first result", summary.first_result))
     if summary.wall:
-        rows.append(_metric("start to exit", summary.wall))
+        rows.append(_metric(f"start to {goal(result)}", summary.wall))
     name = name_of(series_by_id(result).get(series.series))
     columns = (
         Column(""),
@@ -155,7 +156,7 @@ def _many_regions(result: Result, summary: Summary, ordered: list[SeriesSummary]
         for s in ordered
     )
     cells = tuple((*row, *numbers) for row, numbers in zip(rows, figures, strict=True))
-    sheet, said = lift_constants(Sheet("", columns, cells, remarks=_whole(summary)), names)
+    sheet, said = lift_constants(Sheet("", columns, cells, remarks=_whole(result, summary)), names)
     facts = [text if name == "region" else f"{name}={text}" for name, text in said.items()]
     title = " · ".join(["Regions", *(fact for fact in facts if not fact.endswith(DASH))])
     return replace(drop_empty(sheet, DASH), title=title)
@@ -188,12 +189,12 @@ def _without_file(labels: list[str]) -> list[str]:
     return [f"{match['name'] or 'line'} {match['lines']}" for match in found if match]
 
 
-def _whole(summary: Summary) -> tuple[str, ...]:
+def _whole(result: Result, summary: Summary) -> tuple[str, ...]:
     parts = []
     if summary.first_result:
         parts.append(f"time to first result {quantity(summary.first_result)}")
     if summary.wall:
-        parts.append(f"start to exit {quantity(summary.wall)}")
+        parts.append(f"start to {goal(result)} {quantity(summary.wall)}")
     return (" · ".join(parts).capitalize() + ".",) if parts else ()
 
 
@@ -216,24 +217,32 @@ def phases_sheet(result: Result, summary: Summary) -> Sheet | None:
     unit, digits = sum_scale(whole)
     named = [(_PHASES.get(name, name), e.point) for name, e in summary.phases.items()]
     rows = [_phase(name, seconds, whole, unit, digits) for name, seconds in named]
-    rows.append(_phase("start to exit", whole, whole, unit, digits))
+    rows.append(_phase(f"start to {goal(result)}", whole, whole, unit, digits, graphic=False))
     columns = (
         Column("phase"),
         Column(unit.symbol, right=True),
         Column("share", right=True),
         Column("", graphic=True),
     )
-    gap = whole - sum(seconds for _, seconds in named)
-    adds_up = abs(gap) <= whole / 200
-    remarks = () if adds_up else ("Medians: they add up in each launch, but need not here.",)
+    remarks = _sum_remark(result, whole, sum(seconds for _, seconds in named))
     details = (*(_stretches(result, summary, kind) for kind in summary.phases), "")
     return Sheet("Phases of the process", columns, tuple(rows), details, remarks, total=True)
 
 
-def _phase(name: str, seconds: float, whole: float, unit: Unit, digits: int) -> tuple[str, ...]:
+def _sum_remark(result: Result, whole: float, parts: float) -> tuple[str, ...]:
+    if abs(whole - parts) <= whole / 200:
+        return ()
+    if goal(result) != "exit":
+        return (f"The process lived on for a moment after {goal(result)} was met.",)
+    return ("Medians: they add up in each launch, but need not here.",)
+
+
+def _phase(
+    name: str, seconds: float, whole: float, unit: Unit, digits: int, *, graphic: bool = True
+) -> tuple[str, ...]:
     share = seconds / whole if whole else 0.0
-    graphic = "" if name == "start to exit" else bar(share, 28)
-    return name, show(seconds / unit.scale, digits), percent(share), graphic
+    drawn = bar(share, 28) if graphic else ""
+    return name, show(seconds / unit.scale, digits), percent(share), drawn
 
 
 def _stretches(result: Result, summary: Summary, kind: str) -> str:
@@ -367,7 +376,12 @@ def _others(launch: Launch) -> list[_Life]:
     lives = [
         _Life(p.argv, p.start_ns, p.end_ns or p.exit_ns) for p in launch.processes if p is not main
     ]
-    lives += [_Life(c.argv, c.start_ns, c.end_ns, c.cpu_s, c.why) for c in launch.children]
+    first = None if main else min(launch.children, key=lambda c: c.start_ns, default=None)
+    lives += [
+        _Life(c.argv, c.start_ns, c.end_ns, c.cpu_s, c.why)
+        for c in launch.children
+        if c is not first  # the command itself, whose time the answer leads with
+    ]
     return sorted(lives, key=lambda life: life.start_ns)
 
 

@@ -1,0 +1,109 @@
+"""How many launches, what failed, what to type next."""
+
+import pytest
+from msgspec.structs import replace
+
+from coldsoak.model.result import Note, Options
+from coldsoak.report.remarks import counts_line, failures, next_step, notes, sources_line
+from coldsoak.report.sentence import headline
+
+
+def without_interpreters(result):
+    """Return ``result`` as if its command were no Python program."""
+    launches = tuple(replace(one, processes=(), executions=()) for one in result.launches)
+    summaries = tuple(replace(one, series=(), phases={}) for one in result.summaries)
+    return replace(result, launches=launches, summaries=summaries)
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("two_devices", "coldsoak explain lazy_kernel_load"),
+        ("sweep", "coldsoak run --rerun 5 -- python demo.py"),
+        ("no_region", "coldsoak run --rerun 5 -- python demo.py"),
+        ("failing", "coldsoak run --echo -- python demo.py"),
+        ("bench", "coldsoak report last --markdown"),
+    ],
+)
+def test_the_next_step_fits_the_answer(name, step, request):
+    assert next_step(request.getfixturevalue(name)) == step
+
+
+def test_the_next_step_keeps_the_options_that_matter(sweep):
+    options = Options(rerun=2, tf1=True, cold=("cache",), until="log:ready to serve")
+    asked = replace(sweep, options=options)
+    assert next_step(asked) == (
+        "coldsoak run --launches 10 --until 'log:ready to serve' --cold cache --tf1 "
+        "-- python demo.py"
+    )
+
+
+def test_a_program_that_is_no_python_is_not_told_to_read_clocks(no_region):
+    result = without_interpreters(no_region)
+    assert "could not be looked into" in headline(result)
+    assert "--rerun" not in next_step(result)
+
+
+def test_the_end_condition_is_named_in_place_of_exit(no_region):
+    result = replace(no_region, options=Options(until="port:8000"))
+    assert "from start until port:8000 is met" in headline(result)
+
+
+def test_counts_always_name_what_was_left_out(two_devices):
+    line = counts_line(two_devices, two_devices.summaries[0])
+    assert line.startswith("10 timed launches, 1 discarded, 0 invalid, 0 failed, 3 traced;")
+    assert "narrow enough (±5 %)" in line
+
+
+def test_few_launches_are_said_to_give_no_interval(sweep):
+    assert "An interval needs 6 launches." in counts_line(sweep, sweep.summaries[0])
+
+
+def test_failures_of_one_kind_share_a_sentence(failing):
+    ((text, tail),) = failures(failing)
+    assert text == "Launches 0, 1, 2 exited with status 1; output in logs/000.log"
+    assert tail[-1] == "ModuleNotFoundError: No module named 'jax'"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"status": "timeout"}, "ran longer than 600 s"),
+        ({"status": "killed", "signal": 9}, "died of signal 9"),
+        ({"status": "not started"}, "could not be started"),
+        ({"status": "interrupted"}, "was interrupted"),
+    ],
+)
+def test_each_way_to_fail_has_words(failing, change, words):
+    result = replace(failing, launches=(replace(failing.launches[0], **change),))
+    assert words in failures(result)[0][0]
+
+
+def test_notes_are_said_once_with_their_number(no_region):
+    first = replace(no_region.launches[1], notes=(Note(code="x", text="only here"),))
+    result = replace(no_region, launches=(first, *no_region.launches[2:]))
+    assert "only here (in 1 of 10 launches)" in notes(result)
+
+
+def test_replaced_launches_are_counted_with_the_reason(no_region):
+    spoilt = tuple(replace(one, invalid="throttled") for one in no_region.launches[:3])
+    result = replace(no_region, launches=(*spoilt, *no_region.launches[3:]))
+    assert "2 launches left out and replaced: throttled." in notes(result)
+
+
+def test_figures_of_a_worker_are_no_notes_for_readers(no_region):
+    launches = [replace(one, notes=(Note(code="data", text="{}"),)) for one in no_region.launches]
+    assert "{}" not in " ".join(notes(replace(no_region, launches=tuple(launches))))
+
+
+def test_missing_frameworks_share_a_line(bench):
+    missing = tuple(
+        Note(code="framework_missing", text=f"{name} is not installed: pip install {name}")
+        for name in ("jax", "cupy")
+    )
+    assert notes(replace(bench, notes=missing))[0].startswith("Not installed: jax, cupy.")
+
+
+def test_silent_sources_are_announced(two_devices):
+    assert sources_line(two_devices, "command") == ("Not seen: perf off (perf_event_open refused).")
+    assert sources_line(two_devices, "another") == ""
