@@ -1,4 +1,4 @@
-"""From a plan to a saved result with its ledgers: where launching and attributing meet.
+"""From a plan to a saved result with ledgers and findings: where launching and judging meet.
 
 ``launch`` does not know the ledger and the ledger does not know launches; the command line and
 the Python interface both come through here.
@@ -19,9 +19,22 @@ if TYPE_CHECKING:
 
     from coldsoak.launch.progress import Progress
     from coldsoak.model.ledger import Ledger
-    from coldsoak.model.result import Arm, Note, Options, Result
+    from coldsoak.model.result import Arm, Launch, Note, Options, Result
 
-__all__ = ["command_arm", "compared", "ledgers_of", "measure", "reattribute"]
+__all__ = [
+    "attributed",
+    "command_arm",
+    "compared",
+    "judged",
+    "measure",
+    "reattribute",
+    "sources_of",
+]
+
+SOURCE_BYTES = 128 * 1024
+"""Longest file of the user's that a result keeps."""
+SOURCES_BYTES = 512 * 1024
+"""What all of them may take together."""
 
 NAME = "command"
 """Name of the only arm of a plain run."""
@@ -77,13 +90,15 @@ def measure(
         progress=progress,
         machine=describe(),
         ignore_failure=ignore_failure,
-        attribute=ledgers_of if options.trace else None,
+        attribute=attributed if options.trace else None,
     )
     if kind == "bench":
         result = compared(result)
-    if notes or kind == "bench":
-        result = replace(result, notes=(*result.notes, *notes))
-        store.save(result)
+    result = replace(
+        result, notes=(*result.notes, *notes), sources={} if kind == "bench" else sources_of(result)
+    )
+    result = judged(result)
+    store.save(result)
     return result
 
 
@@ -99,28 +114,77 @@ def compared(result: Result) -> Result:
     return replace(voided, summaries=summarise(voided), notes=(*result.notes, *faults))
 
 
-def ledgers_of(result: Result, folder: Path) -> tuple[Ledger, ...]:
-    """Attribute every traced launch of ``result`` whose trace lies in ``folder``."""
+def attributed(result: Result, folder: Path) -> Result:
+    """Return ``result`` with the ledgers and facts of the traced launches that left a trace."""
+    from coldsoak.findings import extract
     from coldsoak.launch.trace import load_trace
     from coldsoak.ledger import attribute
 
-    return tuple(
-        ledger
-        for launch in result.launches
-        if launch.trace and (folder / launch.trace).is_file()
-        for ledger in attribute(load_trace(folder / launch.trace), launch, series=result.series)
-    )
+    launches: list[Launch] = []
+    ledgers: list[Ledger] = []
+    for launch in result.launches:
+        if not launch.trace or not (folder / launch.trace).is_file():
+            launches.append(launch)
+            continue
+        trace = load_trace(folder / launch.trace)
+        ledgers += attribute(trace, launch, series=result.series)
+        facts = extract(trace, launch, _log(folder, launch.log))
+        launches.append(replace(launch, facts=facts))
+    return replace(result, launches=tuple(launches), ledgers=tuple(ledgers))
+
+
+def _log(folder: Path, name: str) -> str:
+    file = folder / name
+    return file.read_text(encoding="utf-8", errors="replace") if name and file.is_file() else ""
+
+
+def sources_of(result: Result) -> dict[str, str]:
+    """Return the texts of the files in which ``result`` has clock readings, as far as they are short.
+
+    Notebook cells and files that are gone are left out.
+    """
+    from pathlib import Path
+
+    folder = Path(result.arms[0].cwd) if result.arms else Path()
+    sites = [
+        site
+        for series in result.series
+        for site in (series.start, series.end, *series.stack)
+        if site is not None
+    ]
+    texts: dict[str, str] = {}
+    room = SOURCES_BYTES
+    for name in dict.fromkeys(site.file for site in sites):
+        text = _short_text(folder / name, min(room, SOURCE_BYTES))
+        if text is not None:
+            texts[name] = text
+            room -= len(text)
+    return texts
+
+
+def _short_text(file: Path, most: int) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8") if file.stat().st_size <= most else None
+    except (OSError, ValueError):
+        return None
+
+
+def judged(result: Result) -> Result:
+    """Return ``result`` with its findings worked out by this version."""
+    from coldsoak.findings import judge
+
+    return judge(result)
 
 
 def reattribute(result: Result, folder: Path) -> Result:
-    """Return ``result`` with ledgers worked out again from its traces.
+    """Return ``result`` with ledgers, facts and findings worked out again from its traces.
 
     Raises:
         UsageError: There is no trace in ``folder``.
 
     """
-    ledgers = ledgers_of(result, folder)
-    if not ledgers:
+    found = attributed(result, folder)
+    if not found.ledgers:
         raise UsageError(
             "There is no trace to work the causes out from.",
             why="the result was measured with --no-trace"
@@ -128,4 +192,4 @@ def reattribute(result: Result, folder: Path) -> Result:
             else f"{folder} has none",
             do="coldsoak run -- COMMAND",
         )
-    return replace(result, ledgers=ledgers)
+    return judged(found)

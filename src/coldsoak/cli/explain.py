@@ -1,4 +1,4 @@
-"""``coldsoak explain``: the page of a cause."""
+"""``coldsoak explain``: the page of a cause or a finding."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ __all__ = ["explain"]
 
 def explain(
     code: Annotated[
-        str, typer.Argument(metavar="[CODE]", help="A cause; without it, all are listed.")
+        str,
+        typer.Argument(metavar="[CODE]", help="A cause or a finding; without it, all are listed."),
     ] = "",
 ) -> None:
-    """Say what a cause is, how it scales, what counts as evidence and what helps."""
+    """Say what a cause or a finding is, what counts as evidence and what helps."""
     from coldsoak.cli.terminal import out
-    from coldsoak.report.pages import cause_named, print_codes, print_page
+    from coldsoak.report.pages import page_named, print_codes, print_page
 
     if code:
-        print_page(cause_named(code), out())
+        print_page(page_named(code), out())
     else:
         print_codes(out())

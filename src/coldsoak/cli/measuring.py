@@ -69,15 +69,15 @@ def show(result: Result) -> None:
 
 
 def reread(reference: str, *, reattribute: bool) -> tuple[Result, Path]:
-    """Return a saved result and its folder; with its causes worked out again when asked."""
+    """Return a saved result, judged by this version, and its folder; causes worked out again when asked."""
     from coldsoak import pipeline
     from coldsoak.launch.store import Store, read_result
 
     file = Store().find(reference)
     result = read_result(file)
     if reattribute:
-        result = pipeline.reattribute(result, file.parent)
-    return result, file.parent
+        return pipeline.reattribute(result, file.parent), file.parent
+    return pipeline.judged(result), file.parent
 
 
 def write_outputs(result: Result, folder: Path, outputs: Outputs) -> None:

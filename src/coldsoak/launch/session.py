@@ -20,7 +20,6 @@ from coldsoak.launch.progress import Progress, Silent
 from coldsoak.launch.request import Executor, LaunchInterrupted, Request
 from coldsoak.launch.running import interruptible
 from coldsoak.launch.schedule import EXTRA_SHARE, Budget, Extras, Permuter, Round, extras_for
-from coldsoak.model.ledger import Ledger
 from coldsoak.model.result import Arm, Launch, Machine, Note, Options, Result
 from coldsoak.stats import summary
 
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Attribute", "measure"]
 
-Attribute = Callable[[Result, Path], tuple[Ledger, ...]]
-"""Makes the ledgers of a result whose traces lie in the folder."""
+Attribute = Callable[[Result, Path], Result]
+"""Adds to a result what its traces, which lie in the folder, tell: ledgers and facts."""
 
 
 def measure(
@@ -46,8 +45,8 @@ def measure(
     machine: Machine | None = None,
     synced: bool | None = None,
     ignore_failure: bool = False,
-    looks: Looks | None = None,
     attribute: Attribute | None = None,
+    looks: Looks | None = None,
     cool_down: Callable[[], float] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Result:
@@ -91,8 +90,8 @@ def measure(
         executor=executor,
         progress=progress or Silent(),
         machine=machine or Machine(),
-        looks=looks or Looks(paired=kind == "fix", options=options),
         ignore_failure=ignore_failure,
+        looks=looks or Looks(paired=kind == "fix", options=options),
         cool_down=cool_down or _card_cool_down(executor),
         clock=clock,
     )
@@ -123,8 +122,8 @@ class _Session:
         executor: Executor,
         progress: Progress,
         machine: Machine,
-        looks: Looks,
         ignore_failure: bool,
+        looks: Looks,
         cool_down: Callable[[], float] | None,
         clock: Callable[[], float],
     ) -> None:
@@ -166,8 +165,8 @@ class _Session:
             self._measure()
             self._sum_up(complete=self._stopped != "failure")
             if attribute is not None:
-                ledgers = attribute(self.result, self._store.folder(self.result.id))
-                self._update(ledgers=ledgers)
+                self.result = attribute(self.result, self._store.folder(self.result.id))
+                self._save()
         except KeyboardInterrupt as interrupt:
             if isinstance(interrupt, LaunchInterrupted):
                 self._add(interrupt.launch)
@@ -202,9 +201,9 @@ class _Session:
             timed += 1
             self._round(Round("timed", timed))
             self._extra(timed)
+            reason = self._decide()
             if reason is None:
                 self._take(self._looks.arms(self.result, self._arms))
-            reason = self._decide()
         self._stopped = reason
         while self._affordable() and self._extra(timed):
             continue
@@ -233,6 +232,7 @@ class _Session:
             elapsed_s=self._elapsed() + self._extras.reserved_s(self._budget),
             cost_s=self._budget.cost("timed"),
         )
+
     def _take(self, arms: Sequence[Arm]) -> None:
         """Go on with ``arms``; those that were never launched get their discarded launch."""
         known = {arm.name for arm in self.result.arms}
@@ -243,7 +243,6 @@ class _Session:
             self._update(arms=(*self.result.arms, *new))
             for position, arm in enumerate(new):
                 self._until_valid(Round("timed", 0), arm, position)
-
 
     def _round(self, this: Round) -> None:
         before = self._elapsed()

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from coldsoak.model.base import Frozen
 from coldsoak.model.estimate import Estimate, Ratio
+from coldsoak.model.facts import Facts
 from coldsoak.model.finding import Finding
 from coldsoak.model.ledger import Ledger
 from coldsoak.model.recipe import Trial
@@ -212,9 +213,9 @@ class Launch(Frozen, kw_only=True):
     """Spawn to exit of the main process, or to the end condition."""
     until_ns: int | None = None
     """Spawn to the end condition when it is not exit."""
-    processes: tuple[Process, ...] = ()
     peak_rss: int | None = None
     """Peak resident memory of the largest process of the tree, in bytes."""
+    processes: tuple[Process, ...] = ()
     children: tuple[Child, ...] = ()
     executions: tuple[Execution, ...] = ()
     conditions: Conditions = Conditions()
@@ -228,6 +229,8 @@ class Launch(Frozen, kw_only=True):
     """Last lines of the output, kept when the launch failed."""
     data: dict[str, Any] = {}
     """What a bench worker reported: checksum, device, versions, bytes, flops."""
+    facts: Facts | None = None
+    """Of a traced launch: what findings need of its trace."""
 
 
 class Case(Frozen, kw_only=True):
@@ -374,6 +377,8 @@ class Result(Frozen, kw_only=True):
     summaries: tuple[Summary, ...] = ()
     ledgers: tuple[Ledger, ...] = ()
     findings: tuple[Finding, ...] = ()
+    sources: dict[str, str] = {}
+    """Texts of the user's own files that read clocks, for findings to quote."""
     comparisons: dict[str, Ratio] = {}
     """Of a fix: each arm against the baseline, by arm name."""
     trials: tuple[Trial, ...] = ()

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from coldsoak.report.bench_table import bench_sheets, cause_sheets
 from coldsoak.report.breakeven_table import break_even_sheet
+from coldsoak.report.findings import print_findings
 from coldsoak.report.ledger_table import breakdowns, ledger_sheet
 from coldsoak.report.remarks import counts_line, failures, next_step, notes, sources_line
 from coldsoak.report.sentence import headline
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-    from coldsoak.model.finding import Finding
     from coldsoak.model.result import Result, Summary
     from coldsoak.report.sheet import Column, Sheet
 
@@ -35,8 +35,7 @@ def render(result: Result, console: Console) -> None:
     """Print the whole answer: a sentence, tables, remarks, and the next command to type."""
     print_lines(Text(headline(result), style="bold"), console)
     print_lines(Text(caption(result), style="dim"), console)
-    for finding in result.findings:
-        _print_finding(finding, console)
+    print_findings(result, console)
     for sheet in sheets(result):
         print_sheet(sheet, console)
     _print_remarks(result, console)
@@ -173,17 +172,3 @@ def _counts(result: Result) -> list[str]:
         names = dict.fromkeys(said, "Each row: ")
     sources = [sources_line(result, summary.arm) for summary in result.summaries]
     return [names[text] + text for text in said] + [line for line in dict.fromkeys(sources) if line]
-
-
-_SEVERITY = {"mistake": "red", "warning": "yellow", "cause": "magenta", "note": "blue"}
-
-
-def _print_finding(finding: Finding, console: Console) -> None:
-    console.print()
-    place = f" ({finding.file}:{finding.line})" if finding.file else ""
-    sure = "" if finding.confidence == "measured" else f", {finding.confidence}"
-    head = (f"{finding.severity}{sure}: ", _SEVERITY[finding.severity])
-    print_lines(Text.assemble(head, (finding.title + place, "bold")), console)
-    for line in (finding.text, *finding.evidence, finding.settle, *finding.advice):
-        if line:
-            print_lines(Text(line), console, indent=INDENT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldsoak.report.console import caption, sheets
+from coldsoak.report.findings import finding_blocks
 from coldsoak.report.remarks import counts_line, failures, notes, sources_line
 from coldsoak.report.sentence import headline
 
@@ -18,9 +19,7 @@ __all__ = ["markdown"]
 def markdown(result: Result) -> str:
     """Return the answer to ``result`` as GitHub-flavoured Markdown."""
     blocks = [f"**{headline(result)}**", caption(result)]
-    blocks += [
-        f"**{finding.severity}: {finding.title}.** {finding.text}" for finding in result.findings
-    ]
+    blocks += finding_blocks(result.findings)
     blocks += [_table(sheet) for sheet in sheets(result)]
     for summary in result.summaries:
         blocks.append(counts_line(result, summary))

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from msgspec.structs import replace
 
 from coldsoak.errors import CommandFailed, NothingMeasured, UsageError
 from coldsoak.launch.request import LaunchInterrupted, RecordedExecutor
@@ -417,7 +418,7 @@ def test_ledgers_are_made_at_the_end(session):
     def attribute(result, folder):
         assert folder == session.store.folder(result.id)
         assert result.summaries
-        return (ledger,)
+        return replace(result, ledgers=(ledger,))
 
     result = session(steady(), launches=1, attribute=attribute)
     assert session.store.load("last").ledgers == (ledger,)

@@ -1,0 +1,1 @@
+"""Causes of a slow first run with a known remedy."""

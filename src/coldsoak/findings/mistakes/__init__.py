@@ -1,0 +1,1 @@
+"""Mistakes in how the program measures."""

@@ -1,0 +1,1 @@
+"""Work that did not run where the program says."""

@@ -1,0 +1,94 @@
+"""All findings: one module each, in the packages named here."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+from msgspec.structs import replace
+
+from coldsoak.findings.base import title_of, words_of
+from coldsoak.findings.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from coldsoak.findings.base import Rule
+    from coldsoak.model.finding import Finding
+    from coldsoak.model.result import Result
+
+__all__ = ["GROUPS", "document", "find", "judge", "rules"]
+
+GROUPS = {
+    "mistakes": "Mistakes in measuring",
+    "placement": "Where the work really ran",
+    "causes": "Causes with a known remedy",
+}
+"""Packages of findings with their headings; every module in them is one finding."""
+
+_RANK = {"mistake": 0, "warning": 1, "cause": 2, "note": 3}
+_SURE = {"measured": 0, "likely": 1, "possible": 2}
+
+
+@cache
+def rules() -> dict[str, Rule]:
+    """Return every rule by its code, group by group."""
+    found: dict[str, Rule] = {}
+    for group in GROUPS:
+        package = importlib.import_module(f"coldsoak.findings.{group}")
+        for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
+            rule = cast("Rule", importlib.import_module(f"{package.__name__}.{module.name}"))
+            found[rule.CODE] = rule
+    return found
+
+
+def find(result: Result) -> tuple[Finding, ...]:
+    """Return what the rules say about a result, most important first."""
+    view = View(result)
+    found = [finding for rule in rules().values() for finding in rule.find(view)]
+    return tuple(sorted(found, key=_importance))
+
+
+def judge(result: Result) -> Result:
+    """Return ``result`` with its findings worked out anew."""
+    return replace(result, findings=find(result))
+
+
+def _importance(finding: Finding) -> tuple[int, int, float]:
+    return _RANK[finding.severity], _SURE[finding.confidence], -(finding.seconds or 0.0)
+
+
+def document() -> str:
+    """Return the page of all findings, as ``docs/findings.md`` has it."""
+    lines = [
+        "# Findings",
+        "",
+        "What coldsoak says about a measurement besides its figures. Written from the modules in",
+        "`src/coldsoak/findings` by `scripts/make_finding_docs.py`; `coldsoak explain CODE` prints",
+        "the same text.",
+    ]
+    for group, heading in GROUPS.items():
+        lines += ["", f"## {heading}"]
+        lines += _pages(rule for rule in rules().values() if f".{group}." in _module(rule))
+    return "\n".join(lines) + "\n"
+
+
+def _module(rule: Rule) -> str:
+    return str(getattr(rule, "__name__", ""))
+
+
+def _pages(some: Iterable[Rule]) -> list[str]:
+    return [
+        line
+        for rule in some
+        for line in (
+            "",
+            f"### `{rule.CODE}`",
+            "",
+            f"**{title_of(rule)}** ({rule.SEVERITY})",
+            "",
+            words_of(rule),
+        )
+    ]

@@ -1,0 +1,105 @@
+"""What findings need of a trace, kept in the result so that an old result can be judged again."""
+
+from __future__ import annotations
+
+from coldsoak.model.base import Frozen
+
+__all__ = ["Card", "Copied", "Event", "Facts", "KernelUse", "Memory", "Work"]
+
+
+class Card(Frozen, kw_only=True):
+    """A device that the launch used, with the most that it can do; 0 where that is not known."""
+
+    index: int
+    name: str = ""
+    capability: str = ""
+    """Compute capability, ``9.0``."""
+    multiprocessors: int = 0
+    clock_hz: float = 0.0
+    """Highest clock of the multiprocessors."""
+    memory_bytes: int = 0
+    bandwidth: float = 0.0
+    """Bytes per second between the device's memory and its processors."""
+    peaks: dict[str, float] = {}
+    """FLOP/s by way of computing: ``fp32``, ``tf32``, ``fp16``, ``fp64``."""
+
+
+class KernelUse(Frozen, kw_only=True):
+    """One kernel, by its short name."""
+
+    name: str
+    count: int
+    ns: int
+
+
+class Copied(Frozen, kw_only=True):
+    """Copies of one direction."""
+
+    kind: str
+    """``HtoD``, ``DtoH``, ``DtoD``, ``PtoP``, …"""
+    count: int
+    ns: int
+    bytes: int
+
+
+class Work(Frozen, kw_only=True):
+    """The device work that one run of a series queued."""
+
+    series: str
+    run: int
+    busy_ns: int
+    """Time in which at least one operation of this run was executing, over all devices."""
+    tail_ns: int
+    """From the run's end, as the program's clock has it, to the end of the work that it queued."""
+    devices: tuple[int, ...] = ()
+    kernels: tuple[KernelUse, ...] = ()
+    """At most twelve, most time first."""
+    kernel_count: int = 0
+    copies: tuple[Copied, ...] = ()
+
+
+class Memory(Frozen, kw_only=True):
+    """Allocations of one kind of memory over the launch, in bytes."""
+
+    kind: str
+    """``device``, ``pinned``, ``managed``, …"""
+    count: int
+    total: int
+    largest: int
+    largest_ns: int
+    """When the largest was made, since the spawn of the launch."""
+
+
+class Event(Frozen, kw_only=True):
+    """Spans of one source and name: compilations, cache look-ups, child processes, waits."""
+
+    source: str
+    name: str
+    count: int
+    ns: int
+    details: tuple[str, ...] = ()
+    """At most eight different ones, in order of time: reasons, files, architectures, keys."""
+    starts: tuple[int, ...] = ()
+    """When the first 32 began, ns since the spawn of the launch."""
+
+
+class Facts(Frozen, kw_only=True):
+    """One traced launch in figures."""
+
+    cards: tuple[Card, ...] = ()
+    work: tuple[Work, ...] = ()
+    """Of the first and the last 25 runs of each series; empty when no device work was seen."""
+    device_seen: bool = False
+    """CUPTI was on, so that no work means that there was none."""
+    kernels: tuple[KernelUse, ...] = ()
+    """Of the whole launch, the 24 with the most time."""
+    copies: tuple[Copied, ...] = ()
+    memory: tuple[Memory, ...] = ()
+    events: tuple[Event, ...] = ()
+    """The 200 with the most time."""
+    libraries: tuple[str, ...] = ()
+    """Paths of the shared libraries that host samples were taken in."""
+    placements: dict[str, int] = {}
+    """Operations by the device that the log says they were placed on (TensorFlow)."""
+    messages: tuple[str, ...] = ()
+    """Lines of the log about devices that were looked for and not found."""
