@@ -18,6 +18,7 @@ from coldsoak.launch.command import resolve
 from coldsoak.launch.conditions import DEFAULT_LIMITS, Limits, Probe, invalid_reason
 from coldsoak.launch.gpu import Gpus
 from coldsoak.launch.logs import log_path
+from coldsoak.launch.perfready import looking
 from coldsoak.launch.request import LaunchInterrupted, Request
 from coldsoak.launch.running import Start, run
 from coldsoak.launch.until import already_met, parse_until, watch
@@ -32,7 +33,7 @@ __all__ = ["INJECT", "ProcessExecutor"]
 INJECT = Path(__file__).resolve().parents[1] / "inject"
 """Folder that goes in front of ``PYTHONPATH``."""
 
-_CONTRACT = ("SPOOL", "MODE", "T0", "SOURCES", "RERUN", "TF1")
+_CONTRACT = ("SPOOL", "MODE", "T0", "SOURCES", "RERUN", "TF1", "PERF_OWNER")
 _SAMPLE_S = {"timed": 0.1, "synced": 0.1, "traced": 0.02}
 
 
@@ -126,7 +127,8 @@ class ProcessExecutor:
             env |= {name: value for name, value in cold.env.items() if name not in arm.env}
             env |= self._contract(request, spool, env)
             probe = Probe(self.gpus)
-            ended = run(self._start(request, file, env, spool, maps=coldness.wants_maps))
+            with looking(spool, env.get("COLDSOAK_SOURCES", "").split(",")):
+                ended = run(self._start(request, file, env, spool, maps=coldness.wants_maps))
             conditions = probe.finish()
         if coldness.wants_maps:
             coldness.learn(arm.argv, ended.tree.mapped)
