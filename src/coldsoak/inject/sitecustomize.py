@@ -32,10 +32,19 @@ def _start(folder, begin_ns):
 
             core.start(begin_ns)
     except Exception as error:
-        sys.stderr.write(f"coldsoak: this process is not measured: {error!r}\n")
+        _tell(error)
     finally:
         sys.path.remove(folder)
         sys.dont_write_bytecode, sys.pycache_prefix = kept
+
+
+def _tell(error):
+    """Say in the spool that the agent did not start, or on stderr where there is none yet."""
+    core = sys.modules.get("coldsoak_agent.core")
+    if core is None or core.agent.spool is None:
+        sys.stderr.write(f"coldsoak: this process is not measured: {error!r}\n")
+    else:
+        core.agent.urgent("note", "agent_failed", f"the agent did not start: {error!r}")
 
 
 def _keep_bytecode():

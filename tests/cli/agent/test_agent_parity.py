@@ -56,6 +56,27 @@ SCRIPTS = {
     "exit-none": "raise SystemExit\n",
     "keyboard-interrupt": "raise KeyboardInterrupt\n",
     "os-exit": "import os\nprint('lost or not', flush=True)\nos._exit(5)\n",
+    "subinterpreter": (
+        "import sys\n"
+        "try:\n"
+        "    import _xxsubinterpreters as subs\n"
+        "except ImportError:\n"
+        "    import _interpreters as subs\n"
+        "number = subs.create()\n"
+        "subs.run_string(number, 'import json; print(json.dumps([1]), flush=True)')\n"
+        "subs.destroy(number)\n"
+        "print('end')\n"
+    ),
+    "late-finalizer": (
+        "import builtins, gc, sys\n"
+        "class Late:\n"
+        "    def __del__(self, print=print, gc=gc, sys=sys, open=open):\n"
+        "        gc.collect()\n"
+        "        try:\n            import colorsys\n"
+        "        except ImportError as error:\n            print(error)\n"
+        "        else:\n            print(colorsys.__name__)\n"
+        "sys.keep = builtins.keep = Late()\n"
+    ),
     "sigint": (
         "import os, signal, time\n"
         "print(1, flush=True)\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(2)\n"
@@ -263,6 +284,8 @@ def test_script_that_reads_no_clock(same, name):
     [
         "state",
         "fork-on-a-thread",
+        "late-finalizer",
+        "subinterpreter",
         "daemon",
         "exception",
         "loader-errors",

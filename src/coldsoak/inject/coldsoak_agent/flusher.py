@@ -48,10 +48,16 @@ class _Flusher:
         self.gone.acquire()
         start_new_thread(self._loop, (self.read, self.gone))
         if _is_main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, _on_term)
-            previous = signal.set_wakeup_fd(self.write, warn_on_full_buffer=False)
-            if previous != -1:
-                signal.set_wakeup_fd(previous)
+            try:
+                self._take_term()
+            except ValueError:  # a subinterpreter
+                pass
+
+    def _take_term(self):
+        signal.signal(signal.SIGTERM, _on_term)
+        previous = signal.set_wakeup_fd(self.write, warn_on_full_buffer=False)
+        if previous != -1:
+            signal.set_wakeup_fd(previous)
 
     def end(self):
         """Stop the thread, wait until the kernel has forgotten it, give SIGTERM back."""
@@ -69,11 +75,14 @@ class _Flusher:
     def _give_back(self):
         if not _is_main_thread():
             return
-        other = signal.set_wakeup_fd(-1)
-        if other not in (-1, self.write):
-            signal.set_wakeup_fd(other)
-        if signal.getsignal(signal.SIGTERM) is _on_term:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        try:
+            other = signal.set_wakeup_fd(-1)
+            if other not in (-1, self.write):
+                signal.set_wakeup_fd(other)
+            if signal.getsignal(signal.SIGTERM) is _on_term:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        except ValueError:  # a subinterpreter
+            pass
 
     def _loop(self, read, gone):
         self.tid = get_native_id()

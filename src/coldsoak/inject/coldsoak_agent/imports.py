@@ -18,13 +18,12 @@ from time import monotonic_ns
 from coldsoak_agent.core import agent
 from coldsoak_agent.userfiles import compile_source, is_user_file
 
-__all__ = ["install", "on_import", "quietly"]
+__all__ = ["install", "on_import", "quietly", "uninstall"]
 
 _WORTH_WRITING_NS = 100_000_000
 """After an import statement that took this long the spool is written, lest a kill lose it."""
 
 _get_module_lock = bootstrap._get_module_lock
-_original_source_to_code = external.SourceLoader.source_to_code
 _call = bootstrap._call_with_frames_removed
 _module_dict = type(sys).__dict__["__dict__"].__get__
 _modules = sys.modules
@@ -277,25 +276,40 @@ def _disguise(replacement, original, calls):
 
 
 _traced = False
+_originals = []
+
+
+def _replace(owner, name, replacement):
+    _originals.append((owner, name, getattr(owner, name)))
+    setattr(owner, name, replacement)
+
+
+def _look_alike(owner, name, replacement, calls):
+    _replace(owner, name, _disguise(replacement, getattr(owner, name), calls))
 
 
 def install(traced):
     """Begin to watch imports; ``traced`` asks for the spans inside each of them too."""
     global _traced
     _traced = traced
-    bootstrap._ModuleLockManager = _ModuleLockManager
-    source = external.SourceLoader
-    source.source_to_code = _disguise(_source_to_code, _original_source_to_code, (7, 5))
-    external.SourceFileLoader.path_stats = _path_stats
+    _replace(bootstrap, "_ModuleLockManager", _ModuleLockManager)
+    _look_alike(external.SourceLoader, "source_to_code", _source_to_code, (7, 5))
+    _replace(external.SourceFileLoader, "path_stats", _path_stats)
     gc.callbacks.append(_on_gc)
     on_import("runpy", _watch_run_path)
     if traced:
-        extension = external.ExtensionFileLoader
-        basics = external._LoaderBasics
-        extension.create_module = _disguise(_create_module, extension.create_module, (2, 2))
-        basics.exec_module = _disguise(_exec_module, basics.exec_module, (6, 6))
-        external.FileLoader.get_data = _disguise(_get_data, external.FileLoader.get_data, (1, 3))
-        bootstrap._find_spec = _disguise(_find_spec, _original_find_spec, (2, 0))
+        _look_alike(external.ExtensionFileLoader, "create_module", _create_module, (2, 2))
+        _look_alike(external._LoaderBasics, "exec_module", _exec_module, (6, 6))
+        _look_alike(external.FileLoader, "get_data", _get_data, (1, 3))
+        _look_alike(bootstrap, "_find_spec", _find_spec, (2, 0))
+
+
+def uninstall():
+    """Put everything back: the interpreter empties our modules while it shuts down."""
+    if _on_gc in gc.callbacks:
+        gc.callbacks.remove(_on_gc)
+    while _originals:
+        setattr(*_originals.pop())
 
 
 def _watch_run_path(runpy):

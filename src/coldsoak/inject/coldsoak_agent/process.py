@@ -7,6 +7,7 @@ from _thread import get_native_id
 from _weakref import ref
 from time import monotonic_ns
 
+from coldsoak_agent import imports
 from coldsoak_agent.core import agent
 
 __all__ = ["before_run", "install", "main_end", "main_raised", "main_start", "taken"]
@@ -76,6 +77,9 @@ def _at_exit():
         main_end("SystemExit", _Main.raised_ns)
     main_end("ended")  # something keeps the program's code alive
     _finish("")
+    imports.uninstall()
+    _handlers.clear()
+    os._exit = _exit
 
 
 def _finish(detail):
