@@ -203,6 +203,12 @@ def test_a_wait_that_ends_with_a_child_was_for_the_child(make):
     assert lines["lock_wait"].ns == 3_000_000
 
 
+def test_a_child_whose_exit_ended_the_wait_comes_before_a_compiler_and_the_device(make):
+    make.off(10, 60).child("ptxas", 12, 59).op("kernel", "mine", 0, 90)
+    make.span("torch", "dynamo", 0, 90, thread=1)
+    assert make.causes() == {"child_process": 47, "trace": 3, "unattributed": 50}
+
+
 def test_an_idle_pool_is_not_waited_for_but_a_busy_child_is(make):
     make.off(10, 30).child("pool", 0, 900, cpu=5)
     assert make.causes() == {"lock_wait": 20, "unattributed": 80}
@@ -285,6 +291,12 @@ def test_samples_refine_an_import_but_its_interpreter_time_stays_import(make):
     }
 
 
+def test_a_sample_inside_one_import_says_nothing_about_the_next(make):
+    make.span("import", "a", 0, 4).span("import", "b", 4, 8)
+    make.sample(3, "ld-linux-x86-64.so.2:do_lookup_x", PYTHON)
+    assert make.causes() == {"library_load": 4, "import_python": 4, "unattributed": 92}
+
+
 def test_a_switched_out_thread_has_no_running_code(make):
     make.sampled(0, 10, JIT).off(10, 20)
     assert make.causes() == {"compile": 10, "lock_wait": 10, "unattributed": 80}
@@ -300,6 +312,20 @@ def test_host_time_beside_the_loads_of_a_library_is_its_start(make):
         "kernel_launch": 1,
         "unattributed": 64,
     }
+
+
+def test_a_sample_that_only_says_driver_does_not_hide_the_start_of_a_library(make):
+    make.span("cuda.driver", "cuLibraryLoadData", 0, 10)
+    make.span("cuda.driver", "cuLibraryLoadData", 14, 20)
+    make.sampled(10, 14, "libcuda.so.1:")
+    assert make.causes() == {"module_load": 16, "library_handle": 4, "unattributed": 80}
+
+
+def test_overhead_without_a_thread_belongs_to_the_call_around_it(make):
+    make.span("cuda.runtime", "cudaMalloc", 0, 50, thread=2)
+    make.span("cuda.overhead", "CUPTI_BUFFER_FLUSH", 10, 20, thread=None)
+    make.span("cuda.overhead", "ACTIVITY_BUFFER_REQUEST", 60, 65, thread=None)
+    assert make.causes() == {"measurement": 5, "unattributed": 95}
 
 
 def test_the_process_start_and_exit_frame_the_launch(make):
