@@ -38,10 +38,11 @@ def test_threads_are_born_and_sampled(sampled):
 
 def test_the_interpreter_is_named_by_symbol(sampled):
     seen = sampled("trace_threads.py")
-    symbols = Counter(symbol for _, symbol in seen.leaves())
-    assert symbols["_PyEval_EvalFrameDefault"] + symbols["sum_impl"] + symbols["PyNumber_Add"] > 0
-    libraries = Counter(library for library, _ in seen.leaves())
-    assert libraries["[unmapped]"] < 0.02 * sum(libraries.values())
+    leaves = seen.leaves()
+    named = [symbol for _, symbol in leaves if "Py" in symbol or "sum" in symbol]
+    assert len(named) > 0.5 * len(leaves), Counter(leaves).most_common(9)
+    unmapped = [library for library, _ in leaves if library == "[unmapped]"]
+    assert len(unmapped) < 0.02 * len(leaves)
 
 
 def test_forked_children_are_sampled_and_left_unharmed(sampled):
@@ -63,7 +64,8 @@ def test_a_child_that_is_no_python_is_seen_with_its_command(sampled):
     assert name == "sh"
     assert command.startswith("sh -c i=0")
     child = next(process for process in seen.trace.processes if process.argv[:1] == ("sh",))
-    assert len(seen.leaves(child.pid)) > 0.3 * ms
+    assert ms > 20
+    assert len(seen.leaves(child.pid)) > 15
 
 
 def test_a_python_child_leaves_sampling_to_its_parent(sampled):
