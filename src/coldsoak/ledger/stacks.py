@@ -110,7 +110,7 @@ def _judge_stacks(trace: Trace, texts: Texts) -> tuple[Ints, Ints]:
     sizes = np.fromiter(map(len, stacks), dtype=np.int64, count=count)
     flat = np.fromiter(chain.from_iterable(stacks), dtype=np.int64, count=int(sizes.sum()))
     offsets = np.concatenate(([0], np.cumsum(sizes)))
-    marks, leaf, python, labels = _judge_frames(trace, texts)
+    marks, leaf, python, call, labels = _judge_frames(trace, texts)
     for bit, mark in enumerate(rules.MARKS):
         found = _first(((marks[flat] >> bit) & 1) > 0, offsets)
         fresh = (where < 0) & (found >= 0)
@@ -119,6 +119,8 @@ def _judge_stacks(trace: Trace, texts: Texts) -> tuple[Ints, Ints]:
     fresh = (where < 0) & (found >= 0)
     where[fresh] = found[fresh]
     cause[fresh] = leaf[flat[found[fresh]]]
+    driver = fresh & (cause == CODE[Cause.KERNEL_LAUNCH])
+    _name_driver_code(trace, driver, (cause, where), _first(call[flat] >= 0, offsets), call[flat])
     if any(rules.is_framework(library) for library in _libraries(trace)):
         interpreted = fresh.copy()
         interpreted[fresh] = python[flat[found[fresh]]] & (cause[fresh] == CODE[Cause.HOST_COMPUTE])
@@ -130,20 +132,35 @@ def _judge_stacks(trace: Trace, texts: Texts) -> tuple[Ints, Ints]:
     return cause, label
 
 
-def _judge_frames(trace: Trace, texts: Texts) -> tuple[Ints, Ints, np.ndarray, Ints]:
+def _name_driver_code(
+    trace: Trace, driver: np.ndarray, columns: tuple[Ints, Ints], called: Ints, call: Ints
+) -> None:
+    """Name stacks of the ``driver`` by the exported call that they are in; writes the columns.
+
+    Where every call has a span of its own, the rest ran outside all calls, and nothing names it.
+    """
+    cause, where = columns
+    known = driver & (called >= 0)
+    cause[known], where[known] = call[called[known]], called[known]
+    if {"cuda.driver", "cuda.runtime"} & set(trace.strings):
+        cause[driver & ~known] = CODE[Cause.UNATTRIBUTED]
+
+
+def _judge_frames(trace: Trace, texts: Texts) -> tuple[Ints, Ints, np.ndarray, Ints, Ints]:
     library, symbol = column(trace.frames.library), column(trace.frames.symbol)
     size = len(trace.strings) + 1
     pairs, which = np.unique((library + 1) * size + symbol + 1, return_inverse=True)
-    judged = np.zeros((len(pairs), 4), dtype=np.int64)
+    judged = np.zeros((len(pairs), 5), dtype=np.int64)
     for i, pair in enumerate(pairs.tolist()):
         lib, sym = divmod(pair, size)
         where = trace.strings[lib - 1] if lib else ""
         what = trace.strings[sym - 1] if sym else ""
         seen = rules.classify(where, what)
         leaf = -1 if seen.leaf is None else CODE[seen.leaf]
-        judged[i] = seen.marks, leaf, seen.python, texts(short_symbol(where, what))
+        call = -1 if seen.call is None else CODE[seen.call]
+        judged[i] = seen.marks, leaf, seen.python, call, texts(short_symbol(where, what))
     table = judged[which.reshape(-1)]
-    return table[:, 0], table[:, 1], table[:, 2] > 0, table[:, 3]
+    return table[:, 0], table[:, 1], table[:, 2] > 0, table[:, 3], table[:, 4]
 
 
 def _libraries(trace: Trace) -> set[str]:

@@ -321,6 +321,14 @@ def test_a_sample_that_only_says_driver_does_not_hide_the_start_of_a_library(mak
     assert make.causes() == {"module_load": 16, "library_handle": 4, "unattributed": 80}
 
 
+def test_driver_code_is_named_by_the_call_on_its_stack_or_stays_open(make):
+    make.sampled(0, 5, "[nvidia]:rm_ioctl", "libcuda.so.1:", "libcuda.so.1:cuMemCreate", PYTHON)
+    make.sampled(20, 25, "libcuda.so.1:", PYTHON)
+    assert make.causes() == {"pool_reserve": 9.5, "kernel_launch": 14, "unattributed": 76.5}
+    make.span("cuda.driver", "cuInit", 90, 91)
+    assert make.causes() == {"pool_reserve": 9.5, "driver_init": 1, "unattributed": 89.5}
+
+
 def test_overhead_without_a_thread_belongs_to_the_call_around_it(make):
     make.span("cuda.runtime", "cudaMalloc", 0, 50, thread=2)
     make.span("cuda.overhead", "CUPTI_BUFFER_FLUSH", 10, 20, thread=None)

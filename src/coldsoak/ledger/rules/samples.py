@@ -134,12 +134,19 @@ class FrameClass(NamedTuple):
     leaf: Cause | None
     """None for neutral code."""
     python: bool
+    call: Cause | None
+    """Of an exported call of the driver or the runtime."""
 
 
 def classify(library: str, symbol: str) -> FrameClass:
     """Judge one frame by its symbol, then by its library."""
     marks = sum(1 << bit for bit, mark in enumerate(MARKS) if _carries(mark, library, symbol))
-    return FrameClass(marks, _leaf(library, symbol), _PYTHON.search(library) is not None)
+    return FrameClass(
+        marks,
+        _leaf(library, symbol),
+        _PYTHON.search(library) is not None,
+        api_cause_of_symbol(symbol),
+    )
 
 
 def _carries(mark: _Mark, library: str, symbol: str) -> bool:
