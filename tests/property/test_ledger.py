@@ -99,7 +99,7 @@ def sums(made):
             assert sum(item.ns for item in line.evidence.items) <= line.ns
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=150)
 @given(makers())
 def test_sums_are_exact(make):
     sums(make.ledgers())
@@ -108,7 +108,7 @@ def test_sums_are_exact(make):
 TABLES = ["spans", "device", "samples", "off_cpu", "events"]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=80)
 @given(makers(), st.sampled_from(TABLES))
 def test_losing_a_source_changes_the_detail_but_never_the_sum(make, table):
     trace = make.trace()
@@ -118,7 +118,7 @@ def test_losing_a_source_changes_the_detail_but_never_the_sum(make, table):
     assert [each.total_ns for each in before] == [each.total_ns for each in after]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=80)
 @given(makers(), st.integers(0, 10**6))
 def test_the_order_of_the_records_does_not_matter(make, seed):
     trace = make.trace()
@@ -148,7 +148,7 @@ def essence(made):
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=80)
 @given(makers(), st.integers(-(10**9), 10**9))
 def test_the_zero_of_time_does_not_matter(make, shift):
     trace, launch = make.trace(), make.launch()

@@ -215,7 +215,7 @@ def _bytes_of_rows(trace: Trace, threads: Threads) -> tuple[Ints, Ints]:
     linked = device.correlation[copies] > 0
     transfer[first:last][np.flatnonzero(copies)[linked]] = keys[linked]
     own = key_of(spans.pid, spans.correlation)
-    order = np.argsort(keys, kind="stable")
+    order = np.lexsort((sizes, keys))
     if len(order) and first:
         place = np.minimum(np.searchsorted(keys[order], own), len(order) - 1)
         hit = (keys[order][place] == own) & (spans.correlation > 0) & spans.is_api

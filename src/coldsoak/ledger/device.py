@@ -124,7 +124,7 @@ def _judge(trace: Trace, kind: Ints, name: Ints, texts: Texts) -> tuple[Ints, In
 def _launches(key: Ints, start: Ints, spans: SpanTable) -> tuple[Ints, Ints]:
     """Return when each operation was queued and by which span (-1: unknown)."""
     calls = np.flatnonzero(spans.is_api & (spans.correlation > 0))
-    calls = calls[np.argsort(spans.rows.start[calls], kind="stable")]
+    calls = calls[np.lexsort((spans.tid[calls], spans.rows.end[calls], spans.rows.start[calls]))]
     keys, first = np.unique(key_of(spans.pid[calls], spans.correlation[calls]), return_index=True)
     if not len(keys) or not len(key):
         return start, np.full(len(start), -1, dtype=np.int64)

@@ -145,7 +145,7 @@ def _place(trace: Trace, places: _Places) -> Ints:
         return places.tid
     tid: Ints = places.tid.copy()
     known = np.flatnonzero(~lost & (correlation > 0))
-    known = known[np.lexsort((places.source[known], places.start[known]))]
+    known = known[np.lexsort((places.tid[known], places.source[known], places.start[known]))]
     keys, first = np.unique(key_of(pid[known], correlation[known]), return_index=True)
     wanted = key_of(pid, correlation)
     place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
@@ -165,7 +165,7 @@ def _place_by_time(trace: Trace, places: _Places, tid: Ints) -> None:
     main = {t.pid: t.tid for t in trace.tracks if t.main}
     origins = [_index(trace, "cuda.driver"), _index(trace, "cuda.runtime")]
     calls = np.flatnonzero(np.isin(places.source, origins) & (tid != 0))
-    calls = calls[np.argsort(start[calls], kind="stable")]
+    calls = calls[np.lexsort((tid[calls], -end[calls], start[calls]))]
     overhead = places.source == _index(trace, "cuda.overhead")
     for at in np.flatnonzero((tid == 0) & overhead).tolist():
         tid[at] = main.get(int(pid[at]), int(pid[at]))
@@ -192,7 +192,7 @@ def _copies_by_direction(spans: SpanTable, trace: Trace, names: npt.NDArray[np.o
         return
     vague = _labels(names, r"cu(da)?Memcpy(?!.*(HtoD|DtoH|Symbol|Array))")
     calls = np.flatnonzero(np.isin(spans.rows.label, vague) & spans.is_api)
-    order = np.argsort(key, kind="stable")
+    order = np.lexsort((column(ops.kind), column(ops.end), column(ops.start), key))
     place = np.minimum(
         np.searchsorted(key[order], key_of(spans.pid[calls], spans.correlation[calls])),
         len(key) - 1,
@@ -256,7 +256,7 @@ def _pools(spans: SpanTable, trace: Trace, names: npt.NDArray[np.object_]) -> No
         return
     labels = [i for i, name in enumerate(names[:-1]) if cuda.ALLOCATES.match(name)]
     calls = np.flatnonzero(np.isin(spans.rows.label, labels) & spans.is_api)
-    calls = calls[np.argsort(spans.rows.start[calls], kind="stable")]
+    calls = calls[np.lexsort((spans.rows.end[calls], spans.rows.start[calls]))]
     if not len(calls):
         return
     pids = np.array([t.pid for t in trace.tracks], dtype=np.int64)[column(events.track)[alloc]]
