@@ -1,0 +1,177 @@
+"""The average has the first run in it
+
+The program averages over runs of which the first is cold. The mean then depends on how many runs
+were made: it is neither the time of the first run nor that of a later one.
+
+It fires when the source takes a mean over a list to which every run's time goes, or divides the
+time of a loop by its length, and the measured runs show that leaving out run 0 changes the mean by
+a tenth or more in four of five launches.
+
+Leave the first run out of the mean, and tell it beside it: `times[0]`, `mean(times[1:])`.
+"""
+
+from __future__ import annotations
+
+import ast
+from statistics import fmean, median
+from typing import TYPE_CHECKING
+
+from coldsoak.findings.patterns import mostly, walls
+from coldsoak.findings.source import Source, name_of
+from coldsoak.findings.words import runs_text, seconds_text
+from coldsoak.model.finding import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from coldsoak.findings.view import View
+    from coldsoak.model.finding import Severity
+    from coldsoak.model.result import Series
+
+CODE = "first-run-in-average"
+SEVERITY: Severity = "mistake"
+
+CHANGE = 0.10
+"""Relative change of the mean by run 0 from which it misleads."""
+_MEANS = {"mean", "fmean", "average", "nanmean", "sum"}
+_TRIMS = {"pop", "clear", "popleft", "remove"}
+
+
+def find(view: View) -> Iterator[Finding]:
+    """Yield one finding for each series whose times are averaged with the first."""
+    for arm, series, _ in view.each():
+        rows = [row for row in walls(view, arm, series.id) if len(row) > 1]
+        if not mostly(fmean(row) >= (1 + CHANGE) * fmean(row[1:]) for row in rows):
+            continue
+        source = view.source(series.end.file) if series.end else None
+        use = _averaged(source, series) if source else None
+        if source is None or use is None:
+            continue
+        name, line = use
+        with_first = median(map(fmean, rows))
+        without = median(fmean(row[1:]) for row in rows)
+        file, _ = view.place(series.end)
+        count = max(map(len, rows))
+        yield Finding(
+            code=CODE,
+            severity=SEVERITY,
+            title="The average has the first run in it",
+            text=(
+                f"The mean over all runs of {view.name(series.id)} is "
+                f"{seconds_text(with_first)}; over {runs_text(count)} it is "
+                f"{seconds_text(without)}."
+            ),
+            evidence=(f"line {line}: {source.line(line)}",),
+            advice=(_corrected(source.line(line), name),),
+            file=file,
+            line=line,
+            series=series.id,
+            arm=arm,
+            seconds=with_first - without,
+        )
+
+
+def _averaged(source: Source, series: Series) -> tuple[str, int] | None:
+    """Return the list that gets every time of ``series`` and the line that averages it."""
+    names = _collected(source, series)
+    trimmed = {
+        name_of(node.func).rpartition(".")[0]
+        for _, node in source.calls()
+        if name_of(node.func).rpartition(".")[2] in _TRIMS
+    }
+    trimmed |= _shortened(source)
+    for dotted, node in source.calls():
+        if dotted.rpartition(".")[2] not in _MEANS or not node.args:
+            continue
+        argument = node.args[0]
+        name = name_of(argument) if isinstance(argument, ast.Name) else ""
+        if name not in names or name in trimmed:
+            continue
+        if dotted != "sum" or _is_divided(source, node):
+            return name, node.lineno
+    return None
+
+
+def _collected(source: Source, series: Series) -> set[str]:
+    """Return the names of lists to which each run's time is added without a condition."""
+    holders = _holders(source, series)
+    conditional = {
+        id(child)
+        for node in source.walk()
+        if isinstance(node, ast.If | ast.IfExp | ast.Try) and not _is_main_guard(node)
+        for child in ast.walk(node)
+    }
+    names = set()
+    for dotted, node in source.calls():
+        owner, _, method = dotted.rpartition(".")
+        if method != "append" or not node.args or id(node) in conditional:
+            continue
+        if _mentions(node.args[0], holders, series):
+            names.add(owner)
+    for assignment in source.walk():
+        if not isinstance(assignment, ast.Assign) or not isinstance(assignment.value, ast.ListComp):
+            continue
+        made = assignment.value
+        plain = not any(generator.ifs for generator in made.generators)
+        if plain and _mentions(made.elt, holders, series):
+            names |= {name_of(target) for target in assignment.targets}
+    return names - {""}
+
+
+def _is_main_guard(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
+
+
+def _holders(source: Source, series: Series) -> set[str]:
+    """Return the names that the elapsed time is assigned to at the second clock reading."""
+    line = series.end.line if series.end else 0
+    return {
+        name_of(target)
+        for node in source.between(line, line)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+    } - {""}
+
+
+def _mentions(node: ast.expr, holders: set[str], series: Series) -> bool:
+    """Tell whether an expression is a run's time: its name, its subtraction, or its function."""
+    line = series.end.line if series.end else 0
+    function = series.end.function.rpartition(".")[2] if series.end else ""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and part.id in holders:
+            return True
+        if isinstance(part, ast.Call) and function and name_of(part.func) == function:
+            return True
+        if isinstance(part, ast.BinOp) and part.lineno == line:
+            return True
+    return False
+
+
+def _shortened(source: Source) -> set[str]:
+    """Return the names from which something is cut off: ``del x[0]``, ``x = x[1:]``."""
+    cut = set()
+    for node in source.walk():
+        if isinstance(node, ast.Delete):
+            cut |= {name_of(t.value) for t in node.targets if isinstance(t, ast.Subscript)}
+        elif isinstance(node, ast.Assign) and _is_slice(node.value):
+            cut |= {name_of(target) for target in node.targets}
+    return cut
+
+
+def _is_slice(node: ast.expr) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
+
+
+def _is_divided(source: Source, call: ast.Call) -> bool:
+    return any(
+        isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and call in ast.walk(node.left)
+        for node in source.walk()
+    )
+
+
+def _corrected(line: str, name: str) -> str:
+    """Return the line with the first run left out."""
+    text = line
+    for call in ("len", *sorted(_MEANS)):
+        text = text.replace(f"{call}({name})", f"{call}({name}[1:])")
+    return text if text != line else f"{name} = {name}[1:]  # before line: {line}"
