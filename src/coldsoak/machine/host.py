@@ -14,7 +14,7 @@ import psutil
 from coldsoak.machine import nvml
 from coldsoak.model.result import Device, Machine
 
-__all__ = ["DISTRIBUTIONS", "cores_usable", "describe", "versions"]
+__all__ = ["DISTRIBUTIONS", "cores_usable", "cpu_cgroups", "describe", "surroundings", "versions"]
 
 DISTRIBUTIONS = (
     "coldsoak",
@@ -54,7 +54,7 @@ def describe(root: Path = _ROOT) -> Machine:
         cores=os.cpu_count() or 0,
         cores_usable=cores_usable(root),
         memory_bytes=memory,
-        virtual=_virtual(root),
+        virtual=surroundings(root),
         devices=(
             Device(kind="cpu", name=cpu, memory_bytes=memory),
             *(
@@ -90,10 +90,10 @@ def versions() -> dict[str, str]:
 def cores_usable(root: Path = _ROOT) -> float:
     """Return how many cores this process may use: its affinity, and its cgroups' quota."""
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(float(affinity or 1), *(_quota(folder) for folder in _cgroups(root)), math.inf)
+    return min(float(affinity or 1), *(_quota(folder) for folder in cpu_cgroups(root)), math.inf)
 
 
-def _cgroups(root: Path) -> list[Path]:
+def cpu_cgroups(root: Path = _ROOT) -> list[Path]:
     """Return the folders of this process's CPU cgroup and of those above it (v2, then v1)."""
     folders = []
     for line in _read(root / "proc/self/cgroup").splitlines():
@@ -125,7 +125,7 @@ def _cpu_name(root: Path) -> str:
     return platform.processor() or platform.machine()
 
 
-def _virtual(root: Path) -> str:
+def surroundings(root: Path = _ROOT) -> str:
     """Return what the machine seems to run in: a container, a hypervisor, both, or nothing."""
     dmi = root / "sys/class/dmi/id"
     vendor = " ".join(

@@ -45,7 +45,12 @@ class Card(Frozen, kw_only=True):
     mig: bool | None = None
     mig_uuids: tuple[str, ...] = ()
     compute_mode: str = ""
+    capability: str = ""
+    """Compute capability, ``9.0``."""
     sm_mhz: int | None = None
+    sm_max_mhz: int | None = None
+    slowdown: int = 0
+    """The driver's bits for why the clocks are held down; 1 is idle."""
     temperature_c: int | None = None
     users: tuple[User, ...] = ()
 
@@ -106,7 +111,10 @@ def _card(nvml: Nvml, index: int) -> Card:
         mig=None if mig is None else bool(mig[0]),
         mig_uuids=_slices(nvml, handle) if mig and mig[0] else (),
         compute_mode=_compute_mode(nvml, handle),
+        capability=_capability(nvml, handle),
         sm_mhz=_ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM),
+        sm_max_mhz=_ask(nvml, nvml.nvmlDeviceGetMaxClockInfo, handle, nvml.NVML_CLOCK_SM),
+        slowdown=_ask(nvml, nvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0,
         temperature_c=_ask(nvml, nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
         users=_users(nvml, handle),
     )
@@ -116,6 +124,11 @@ def _slices(nvml: Nvml, handle: Any) -> tuple[str, ...]:  # noqa: ANN401 (an opa
     most = _ask(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
     slices = (_ask(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, i) for i in range(most))
     return tuple(_text(_ask(nvml, nvml.nvmlDeviceGetUUID, one)) for one in slices if one)
+
+
+def _capability(nvml: Nvml, handle: Any) -> str:  # noqa: ANN401
+    found = _ask(nvml, nvml.nvmlDeviceGetCudaComputeCapability, handle)
+    return ".".join(map(str, found)) if found else ""
 
 
 def _compute_mode(nvml: Nvml, handle: Any) -> str:  # noqa: ANN401

@@ -75,8 +75,8 @@ def test_affinity_limits_the_cores(root, monkeypatch):
 def test_virtual_machines_and_containers_are_told(root):
     put(root / "sys/class/dmi/id/sys_vendor", "QEMU\n")
     put(root / "sys/class/dmi/id/product_name", "Standard PC\n")
-    assert host._virtual(root) == "virtual machine (QEMU Standard PC)"
+    assert host.surroundings(root) == "virtual machine (QEMU Standard PC)"
     put(root / ".dockerenv", "")
-    assert host._virtual(root) == "container, virtual machine (QEMU Standard PC)"
+    assert host.surroundings(root) == "container, virtual machine (QEMU Standard PC)"
     put(root / "proc/cpuinfo", "flags : fpu\n")
-    assert host._virtual(root) == "container"
+    assert host.surroundings(root) == "container"
