@@ -124,20 +124,31 @@ def _cuda_lines(preheat: Mapping[str, Any], messages: list[str]) -> list[str]:
 
 
 def _script_of(command: Iterable[object]) -> str:
-    """Return what ``coldsoak_agent.preheat.script_name`` will say in the command's interpreter."""
+    """Return the name by which ``coldsoak_agent.preheat`` will know the command's process."""
     words = [str(word) for word in command]
-    skip = False
-    for at, word in enumerate(words[1:], 1):
-        if skip:
-            skip = False
-        elif word in {"-W", "-X"}:
-            skip = True
-        elif word == "-m":
-            return words[at + 1] if at + 1 < len(words) else ""
-        elif word == "-c":
-            return "-c"
-        elif not word.startswith("-"):
-            return os.path.basename(word)  # noqa: PTH119 - the agent does the same
+    bases = [os.path.basename(word) for word in words]  # noqa: PTH119 - the agent does the same
+    for at, base in enumerate(bases):
+        if base.startswith(("python", "pypy")) and not base.endswith(".py"):
+            return _script_after(words[at + 1 :])
+    return next((base for base in bases if base.endswith(".py")), bases[0] if bases else "")
+
+
+def _script_after(words: Iterable[str]) -> str:
+    """Read an interpreter's options as ``coldsoak_agent.preheat.script_name`` does."""
+    rest = iter(words)
+    for word in rest:
+        if word == "--check-hash-based-pycs":
+            next(rest, None)
+        elif word == "-" or not word.startswith("-"):
+            return os.path.basename(word)  # noqa: PTH119
+        elif not word.startswith("--"):
+            at = next((at for at, letter in enumerate(word) if letter in "cmWX"), 0)
+            if word[at] == "c":
+                return "-c"
+            if word[at] == "m":
+                return word[at + 1 :] or next(rest, "")
+            if at and at == len(word) - 1:
+                next(rest, None)
     return ""
 
 

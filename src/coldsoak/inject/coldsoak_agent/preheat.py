@@ -4,20 +4,22 @@ A plan is a text, one ``word value`` a line, made from a recipe by ``coldsoak ex
 variable ``COLDSOAK_PREHEAT``) or ``coldsoak.preheat``:
 
 ``script NAME``    only the process whose script or module has this name
+``quiet``          say nothing about stages that are switched off
 ``context N``      create the primary CUDA context of device N on a thread
 ``library PATH``   then open this library there (cuBLASLt, cuBLAS, in order) and run small products
 ``env NAME=VALUE`` CUDA variables of the recorded run; any difference switches the CUDA stages off
-``readahead PATH`` file of page ranges, ``PATH TAB OFFSET TAB LENGTH`` a line, read ahead by threads
-``gc PACKAGE``     the collector is off while this package is imported, then frozen and on again
+``readahead PATH`` file of page ranges (``coldsoak.remedies.record``), read ahead by threads
+``gc PACKAGE``     no collection while this package is imported; what it made is frozen then
 
-The rules that make this safe, each with a test: only the driver API is called on the thread, as
-foreign calls that release the interpreter's lock; ``libcuda`` is opened and its symbols are resolved
-before the thread starts, because the loader's lock serialises everything; libraries are opened
-through ``dlopen`` itself, never through ``ctypes.CDLL``, which keeps the interpreter's lock for the
-whole call; nothing imports, and no library that knows Python is opened, on a thread; CUDA is left
-alone when the environment differs, when the card is not in default compute mode, when there is no
-card, when the arguments ask for help; a fork and the exit of the process wait for the thread. A
-stage that fails is reported and otherwise ignored.
+The rules that make this safe, each with a test in ``tests/unit/remedies_preheat``: only the driver
+API is called on the thread, as foreign calls that release the interpreter's lock; ``libcuda`` is
+opened and its symbols are resolved before the thread starts, because the loader's lock serialises
+everything; libraries are opened through ``dlopen`` itself, never through ``ctypes.CDLL``, which
+keeps the interpreter's lock for the whole call; nothing imports, and no library that knows Python
+is opened, on a thread; CUDA is left alone when the environment differs, when the card is shared by
+MPS, cut by MIG or not in default compute mode, when there is no card, when the arguments ask for
+help; a fork and the exit of the process wait for the thread. A stage that fails is reported and
+otherwise ignored.
 """
 
 import os
@@ -26,27 +28,9 @@ import time
 
 import _thread
 
-VARIABLES = (
-    "CUDA_VISIBLE_DEVICES",
-    "CUDA_DEVICE_ORDER",
-    "CUDA_MODULE_LOADING",
-    "CUDA_MODULE_DATA_LOADING",
-    "CUDA_CACHE_PATH",
-    "CUDA_CACHE_DISABLE",
-    "CUDA_CACHE_MAXSIZE",
-    "CUDA_DEVICE_MAX_CONNECTIONS",
-    "CUDA_LAUNCH_BLOCKING",
-    "CUDA_FORCE_PTX_JIT",
-    "CUDA_MPS_PIPE_DIRECTORY",
-    "NVIDIA_TF32_OVERRIDE",
-)
-# What the driver reads once, in cuInit
-
-HELP = {"-h", "--help", "--version", "-V", "help"}
-COMPUTE_MODE = 20  # CU_DEVICE_ATTRIBUTE_COMPUTE_MODE; 0 is the default mode
-SIZES = (64, 1024)
-# Orders of the small products: one for the handle, one for the kernels of large matrices
 EXIT_WAIT_S = 5.0
+FORK_WAIT_S = 30.0
+NEVER = 2**31 - 1  # the largest threshold that the collector takes
 
 handle = None
 
@@ -58,18 +42,22 @@ class Handle(object):
     ``running``, ``off`` or ``failed``, times are CLOCK_MONOTONIC.
     """
 
-    def __init__(self):
+    def __init__(self, quiet=True):
         self.begin_ns = time.monotonic_ns()
+        self.pid = os.getpid()
         self.stages = {}
-        self.running = 0
-        self.lock = _thread.allocate_lock()
-        self.idle = _thread.allocate_lock()
+        self.quiet = quiet
+        self.busy = []
+        self.frozen_env = None
 
     def wait(self, timeout=None):
         """Wait until all threads are done; return whether they are. ``timeout`` in seconds."""
-        if not self.idle.acquire(True, -1 if timeout is None else timeout):
-            return False
-        self.idle.release()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for lock in self.busy:
+            left = -1 if deadline is None else max(0.0, deadline - time.monotonic())
+            if not lock.acquire(True, left):
+                return False
+            lock.release()
         return True
 
     def report(self):
@@ -77,62 +65,93 @@ class Handle(object):
         return dict(self.stages)
 
     def note(self, stage, state, text="", begin=None, end=None):
+        """Keep the state of a stage; one that is off or failed is said on stderr, once."""
         now = time.monotonic_ns()
         self.stages[stage] = (state, text, begin or now, end or now)
+        if state in {"off", "failed"} and text and not self.quiet:
+            try:
+                sys.stderr.write("coldsoak: preheat: %s %s: %s\n" % (stage, state, text))
+            except Exception:
+                pass
 
     def spawn(self, stage, work):
         """Run ``work`` on a thread; its result is the stage's text, an exception its failure."""
-        with self.lock:
-            if not self.running:
-                self.idle.acquire(False)
-            self.running += 1
+        lock = _thread.allocate_lock()
+        lock.acquire()
         self.note(stage, "running")
         begin = time.monotonic_ns()
 
         def body():
             try:
                 self.note(stage, "done", work() or "", begin)
+            except Unfit as reason:
+                self.note(stage, "off", str(reason), begin)
             except Exception as error:
                 self.note(stage, "failed", str(error), begin)
             finally:
-                with self.lock:
-                    self.running -= 1
-                    if not self.running:
-                        self.idle.release()
+                lock.release()
 
         _thread.start_new_thread(body, ())
+        self.busy.append(lock)
 
 
 class Unfit(Exception):
     """The stage does not fit this process."""
 
 
+class Unwanted(Unfit):
+    """The process will not need the stage, which is nothing to speak of."""
+
+
 def start(plan):
-    """Start all stages of ``plan`` that fit; return the handle at once."""
+    """Start all stages of ``plan`` that fit; return the handle at once.
+
+    A process is preheated once: a second call returns the first handle.
+    """
     global handle
-    handle = Handle()
     wanted = {}
     for line in plan.splitlines():
         word, _, value = line.partition(" ")
         wanted.setdefault(word, []).append(value)
-    for stage, begin in (
-        ("gc", _start_gc),
-        ("readahead", _start_readahead),
-        ("context", _start_cuda),
-    ):
+    if handle is not None and handle.stages:
+        return handle
+    handle = Handle(quiet="quiet" in wanted)
+    for stage, begin in (("gc", _start_gc), ("readahead", _readahead), ("context", _cuda)):
         if stage in wanted:
-            try:
-                begin(handle, wanted)
-            except Unfit as reason:
-                handle.note(stage, "off", str(reason))
-            except Exception as error:
-                handle.note(stage, "failed", repr(error))
-    if handle.running:
-        os.register_at_fork(before=handle.wait)
+            _begin(handle, stage, begin, wanted)
+    if handle.busy:
+        os.register_at_fork(before=_before_fork)
         import atexit
 
-        atexit.register(handle.wait, EXIT_WAIT_S)
+        atexit.register(_at_exit, handle)
     return handle
+
+
+def _begin(running, stage, begin, wanted):
+    try:
+        begin(running, wanted)
+    except Unwanted:
+        running.note(stage, "off")
+    except Unfit as reason:
+        running.note(stage, "off", str(reason))
+    except Exception as error:
+        running.note(stage, "failed", repr(error))
+
+
+def _before_fork():
+    handle.wait(FORK_WAIT_S)
+
+
+def _at_exit(running):
+    """Let the driver finish what it began; say when it started with an environment now changed."""
+    if running.pid != os.getpid():
+        return  # a forked child that leaves by the interpreter's usual way
+    running.wait(EXIT_WAIT_S)
+    if running.frozen_env is not None:
+        late = [name for name, was in running.frozen_env.items() if os.environ.get(name) != was]
+        if late:
+            text = "%s was set after the driver had started, which did not see it" % ", ".join(late)
+            running.note("environment", "failed", text)
 
 
 def start_from_environment():
@@ -142,20 +161,34 @@ def start_from_environment():
         return None
     for line in plan.splitlines():
         word, _, value = line.partition(" ")
-        if word == "script" and value != script_name():
+        if word == "script" and value != script_name(command_line()):
             return None
     del os.environ["COLDSOAK_PREHEAT"]
-    running = start(plan)
-    target = os.environ.get("COLDSOAK_PREHEAT_REPORT")
+    if "COLDSOAK_SPOOL" not in os.environ:
+        _leave_path()
+    target = os.environ.pop("COLDSOAK_PREHEAT_REPORT", None)
     if target:
         import atexit
 
-        atexit.register(write_report, running, target)
-    return running
+        atexit.register(lambda: write_report(handle, target))
+    return start(plan)
+
+
+def _leave_path():
+    """Take this folder out of the ``PYTHONPATH`` that children inherit: it has done its work."""
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    parts = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    kept = [part for part in parts if part != folder]
+    if kept:
+        os.environ["PYTHONPATH"] = os.pathsep.join(kept)
+    else:
+        os.environ.pop("PYTHONPATH", None)
 
 
 def write_report(running, path):
     """Append one line a stage: pid, name, state, begin and end relative to the start in ms, text."""
+    if running is None or running.pid != os.getpid():
+        return
     try:
         with open(path, "a") as file:
             for stage, (state, text, begin, end) in running.report().items():
@@ -167,26 +200,35 @@ def write_report(running, path):
         pass
 
 
-def script_name():
-    """Return the base name of the script, or the module after -m, of this interpreter."""
-    words = getattr(sys, "orig_argv", None) or _command_line()
-    skip = False
-    for at, word in enumerate(words[1:], 1):
-        if skip:
-            skip = False
-        elif word in {"-W", "-X"}:
-            skip = True
-        elif word == "-m":
-            return words[at + 1] if at + 1 < len(words) else ""
-        elif word.startswith("-"):
-            if word == "-c":
-                return "-c"
-        else:
+def script_name(words):
+    """Return the base name of the script, ``-c``, or the module after ``-m``, of a command line.
+
+    ``words`` begin with the interpreter; options may be joined, as in ``-um pdb`` or ``-Werror``.
+    """
+    rest = iter(words[1:])
+    for word in rest:
+        if word == "--check-hash-based-pycs":
+            next(rest, None)
+        elif word == "-" or not word.startswith("-"):
             return os.path.basename(word)
+        elif not word.startswith("--"):
+            for at, letter in enumerate(word[1:], 2):
+                if letter == "c":
+                    return "-c"
+                if letter == "m":
+                    return word[at:] or next(rest, "")
+                if letter in "WX":
+                    if not word[at:]:
+                        next(rest, None)
+                    break
     return ""
 
 
-def _command_line():
+def command_line():
+    """Return the words that this interpreter was started with."""
+    words = getattr(sys, "orig_argv", None)
+    if words:
+        return words
     try:
         with open("/proc/self/cmdline", "rb") as file:
             return [os.fsdecode(word) for word in file.read().split(b"\0")[:-1]]
@@ -195,6 +237,10 @@ def _command_line():
 
 
 def _start_gc(running, wanted):
+    """Import the packages with a threshold that is never reached.
+
+    ``gc.disable`` and a threshold of 0 are words of the program, which this must not take back.
+    """
     import gc
 
     import _frozen_importlib
@@ -204,175 +250,37 @@ def _start_gc(running, wanted):
     frozen = []
 
     def find_and_load(name, import_):
-        if name not in packages or not gc.isenabled():
+        kept = gc.get_threshold()
+        if name not in packages or not gc.isenabled() or kept[0] in {0, NEVER}:
             return original(name, import_)
-        gc.disable()
+        gc.set_threshold(NEVER, *kept[1:])
         try:
-            return original(name, import_)
+            module = original(name, import_)
         finally:
-            gc.freeze()
-            gc.enable()
-            frozen.append(name)
-            running.note("gc", "done", " ".join(frozen))
+            if gc.get_threshold()[0] == NEVER:
+                gc.set_threshold(*kept)
+        gc.freeze()
+        packages.discard(name)
+        frozen.append(name)
+        running.note("gc", "done", " ".join(frozen))
+        if not packages and _frozen_importlib._find_and_load is find_and_load:
+            _frozen_importlib._find_and_load = original
+        return module
 
+    # Tracebacks leave out the frames of this file name, so an ImportError looks as without us.
     code = find_and_load.__code__.replace(co_filename="<frozen importlib._bootstrap>")
     find_and_load.__code__ = code
     _frozen_importlib._find_and_load = find_and_load
     running.note("gc", "running")
 
 
-def _start_readahead(running, wanted):
-    ranges = []
-    with open(wanted["readahead"][0]) as file:
-        for line in file:
-            path, offset, length = line.rstrip("\n").split("\t")
-            ranges.append((path, int(offset), int(length)))
-    if not ranges:
-        raise Unfit("no recorded ranges")
+def _readahead(running, wanted):
+    from coldsoak_agent import preheat_readahead
 
-    def read(part):
-        def work():
-            total = 0
-            opened = {}
-            for path, offset, length in part:
-                fd = opened.get(path)
-                if fd is None:
-                    try:
-                        fd = opened[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-                    except OSError:
-                        fd = opened[path] = -1
-                if fd >= 0:
-                    os.posix_fadvise(fd, offset, length, os.POSIX_FADV_WILLNEED)
-                    total += length
-            for fd in opened.values():
-                if fd >= 0:
-                    os.close(fd)
-            return "%d bytes asked for" % total
-
-        return work
-
-    for number in range(4):
-        running.spawn("readahead %d" % number, read(ranges[number::4]))
+    preheat_readahead.start(running, wanted["readahead"][0])
 
 
-def _start_cuda(running, wanted):
-    _check_fit(wanted)
-    import ctypes
+def _cuda(running, wanted):
+    from coldsoak_agent import preheat_cuda
 
-    cuda = ctypes.CDLL("libcuda.so.1")
-    libc = ctypes.CDLL(None)
-    calls = _resolve(ctypes, cuda, libc)
-    device = int(wanted["context"][0])
-    libraries = wanted.get("library", [])
-
-    def work():
-        begin = time.monotonic_ns()
-        _create_context(ctypes, calls, device)
-        running.note("context created", "done", "", begin)
-        if libraries:
-            begin = time.monotonic_ns()
-            _small_products(ctypes, calls, libraries)
-            running.note("products", "done", "", begin)
-        return ""
-
-    running.spawn("context", work)
-
-
-def _check_fit(wanted):
-    if not os.path.exists("/dev/nvidiactl"):
-        raise Unfit("no NVIDIA device")
-    if HELP & set((getattr(sys, "orig_argv", None) or sys.argv)[1:]):
-        raise Unfit("the arguments ask for help")
-    recorded = dict(entry.partition("=")[::2] for entry in wanted.get("env", ()))
-    for name in VARIABLES:
-        now = os.environ.get(name)
-        if now != recorded.get(name):
-            raise Unfit(
-                "%s was %s in the recorded run and is %s here" % (name, recorded.get(name), now)
-            )
-
-
-def _resolve(ctypes, cuda, libc):
-    names = {
-        "cuInit": cuda,
-        "cuDeviceGetCount": cuda,
-        "cuDeviceGet": cuda,
-        "cuDeviceGetAttribute": cuda,
-        "cuDevicePrimaryCtxRetain": cuda,
-        "cuCtxSetCurrent": cuda,
-        "cuCtxSynchronize": cuda,
-        "cuMemAlloc_v2": cuda,
-        "cuMemFree_v2": cuda,
-        "dlopen": libc,
-        "dlsym": libc,
-    }
-    calls = {name: getattr(library, name) for name, library in names.items()}
-    calls["dlopen"].restype = calls["dlsym"].restype = ctypes.c_void_p
-    calls["dlopen"].argtypes = [ctypes.c_char_p, ctypes.c_int]
-    calls["dlsym"].argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-    return calls
-
-
-def _ok(status, what):
-    if status:
-        raise RuntimeError("%s gave error %d" % (what, status))
-
-
-def _create_context(ctypes, calls, device):
-    """Do what the framework's first call would do: the same primary context, default flags."""
-    count, ordinal, mode, context = (ctypes.c_int() for _ in range(4))
-    context = ctypes.c_void_p()
-    _ok(calls["cuInit"](0), "cuInit")
-    _ok(calls["cuDeviceGetCount"](ctypes.byref(count)), "cuDeviceGetCount")
-    if device >= count.value:
-        raise RuntimeError("device %d of the recorded run is not there" % device)
-    _ok(calls["cuDeviceGet"](ctypes.byref(ordinal), device), "cuDeviceGet")
-    _ok(
-        calls["cuDeviceGetAttribute"](ctypes.byref(mode), COMPUTE_MODE, ordinal),
-        "cuDeviceGetAttribute",
-    )
-    if mode.value:
-        raise RuntimeError("the card is not in default compute mode")
-    _ok(
-        calls["cuDevicePrimaryCtxRetain"](ctypes.byref(context), ordinal),
-        "cuDevicePrimaryCtxRetain",
-    )
-    _ok(calls["cuCtxSetCurrent"](context), "cuCtxSetCurrent")
-
-
-def _small_products(ctypes, calls, libraries):
-    """Load cuBLAS, make a handle and multiply, so that its modules and kernels are in the context."""
-    opened = None
-    for path in libraries:
-        opened = calls["dlopen"](os.fsencode(path), 0x102)  # RTLD_NOW | RTLD_GLOBAL
-        if not opened:
-            raise RuntimeError("cannot open %s" % path)
-    prototypes = {
-        "cublasCreate_v2": [ctypes.c_void_p],
-        "cublasDestroy_v2": [ctypes.c_void_p],
-        "cublasSgemm_v2": [ctypes.c_void_p]
-        + [ctypes.c_int] * 5
-        + [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int]
-        + [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int],
-    }
-    blas = {}
-    for name, arguments in prototypes.items():
-        address = calls["dlsym"](opened, name.encode())
-        if not address:
-            raise RuntimeError("%s has no %s" % (libraries[-1], name))
-        blas[name] = ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(address)
-    made = ctypes.c_void_p()
-    _ok(blas["cublasCreate_v2"](ctypes.byref(made)), "cublasCreate")
-    one, zero = ctypes.c_float(1.0), ctypes.c_float(0.0)
-    for order in SIZES:
-        memory = ctypes.c_uint64()
-        size = ctypes.c_size_t(8 * order * order)
-        _ok(calls["cuMemAlloc_v2"](ctypes.byref(memory), size), "cuMemAlloc")
-        status = blas["cublasSgemm_v2"](
-            made, 0, 0, order, order, order, ctypes.addressof(one), memory.value, order,
-            memory.value, order, ctypes.addressof(zero), memory.value + 4 * order * order, order,
-        )  # fmt: skip
-        calls["cuCtxSynchronize"]()
-        calls["cuMemFree_v2"](memory)
-        _ok(status, "cublasSgemm")
-    blas["cublasDestroy_v2"](made)
+    preheat_cuda.start(running, wanted)
