@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from coldsoak import __version__
-from coldsoak.cli import bench, devices, exec, explain, report, results, run, schema  # noqa: A004
+from coldsoak.cli import bench, devices, doctor, exec, explain, report, results, run, schema  # noqa: A004
+from coldsoak.cli import fix as fix_command
+from coldsoak.cli import recipe as recipe_command
 
 __all__ = ["app"]
 
@@ -50,6 +52,8 @@ _COMMAND_FOLLOWS = {"allow_interspersed_args": False}
 
 app.command("run", context_settings=_COMMAND_FOLLOWS)(run.run)
 app.command("bench")(bench.bench)
+app.command("fix", context_settings=_COMMAND_FOLLOWS)(fix_command.fix)
+app.command("recipe")(recipe_command.recipe)
 app.command("report")(report.report)
 app.command("explain")(explain.explain)
 app.command("devices")(devices.devices)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from coldsoak.launch.schedule import extras_for
 from coldsoak.stats import stopping, summary
 from coldsoak.stats.series import executions_of
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from coldsoak.launch.schedule import Budget, Extras
-    from coldsoak.model.result import Arm, Launch, Options, Result
+    from coldsoak.model.result import Arm, Launch, LaunchKind, Options, Result
 
 __all__ = ["Looks", "headline"]
 
@@ -77,6 +78,10 @@ class Looks:
         if decided == {"target"}:
             return "target"
         return "maximum" if "maximum" in decided else "budget" if "budget" in decided else None
+
+    def extras(self, *, synced: bool) -> list[LaunchKind]:
+        """Return the kinds of the extra rounds; ``synced`` says whether the session wants those."""
+        return extras_for(self._options.launches, trace=self._options.trace, synced=synced)
 
     def arms(self, result: Result, arms: Sequence[Arm]) -> Sequence[Arm]:
         """Return the arms of the next round; asked after :meth:`decide` said to go on."""

@@ -19,7 +19,7 @@ from coldsoak.launch.looks import Looks
 from coldsoak.launch.progress import Progress, Silent
 from coldsoak.launch.request import Executor, LaunchInterrupted, Request
 from coldsoak.launch.running import interruptible
-from coldsoak.launch.schedule import EXTRA_SHARE, Budget, Extras, Permuter, Round, extras_for
+from coldsoak.launch.schedule import EXTRA_SHARE, Budget, Extras, Permuter, Round
 from coldsoak.model.result import Arm, Launch, Machine, Note, Options, Result
 from coldsoak.stats import summary
 
@@ -156,7 +156,7 @@ class _Session:
     def run(self, *, synced: bool, attribute: Attribute | None) -> Result:
         """Go through the rounds, then sum up."""
         options = self.result.options
-        kinds = extras_for(options.launches, trace=options.trace, synced=synced)
+        kinds = self._looks.extras(synced=synced)
         allowance = float("inf") if options.launches else options.budget_s * EXTRA_SHARE
         self._extras = Extras(kinds, allowance)
         try:

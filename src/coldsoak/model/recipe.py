@@ -124,6 +124,8 @@ class Recipe(Frozen, kw_only=True):
     version: str
     created: str
     command: tuple[str, ...]
+    script: str = ""
+    """Base name of the script or module whose process is preheated; empty to tell by ``command``."""
     goal: Goal
     before_s: float
     after_s: float

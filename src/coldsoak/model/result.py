@@ -9,7 +9,7 @@ from coldsoak.model.estimate import Estimate, Ratio
 from coldsoak.model.facts import Facts
 from coldsoak.model.finding import Finding
 from coldsoak.model.ledger import Ledger
-from coldsoak.model.recipe import Trial
+from coldsoak.model.recipe import Recipe, Trial
 
 __all__ = [
     "FORMAT",
@@ -382,4 +382,6 @@ class Result(Frozen, kw_only=True):
     comparisons: dict[str, Ratio] = {}
     """Of a fix: each arm against the baseline, by arm name."""
     trials: tuple[Trial, ...] = ()
+    recipe: Recipe | None = None
+    """Of a fix: what was proved; None when nothing helped."""
     notes: tuple[Note, ...] = ()

@@ -10,6 +10,7 @@ from rich.text import Text
 from coldsoak.report.bench_table import bench_sheets, cause_sheets
 from coldsoak.report.breakeven_table import break_even_sheet
 from coldsoak.report.findings import print_findings
+from coldsoak.report.fix import fix_headline, fix_sheets
 from coldsoak.report.ledger_table import breakdowns, ledger_sheet
 from coldsoak.report.remarks import counts_line, failures, next_step, notes, sources_line
 from coldsoak.report.sentence import headline
@@ -33,7 +34,8 @@ WIDEST_TABLE = 110
 
 def render(result: Result, console: Console) -> None:
     """Print the whole answer: a sentence, tables, remarks, and the next command to type."""
-    print_lines(Text(headline(result), style="bold"), console)
+    said = fix_headline(result) if result.kind == "fix" else headline(result)
+    print_lines(Text(said, style="bold"), console)
     print_lines(Text(caption(result), style="dim"), console)
     print_findings(result, console)
     for sheet in sheets(result):
@@ -46,6 +48,9 @@ def render(result: Result, console: Console) -> None:
 
 def sheets(result: Result) -> Iterator[Sheet]:
     """Yield the tables of ``result`` in reading order."""
+    if result.kind == "fix":
+        yield from fix_sheets(result)
+        return
     if result.kind == "bench":
         yield from bench_sheets(result)
         pays = break_even_sheet(result)

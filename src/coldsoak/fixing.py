@@ -1,0 +1,93 @@
+"""From a command to a verified recipe: the diagnosis, the trials, and the file."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from coldsoak import pipeline
+from coldsoak.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coldsoak.launch.progress import Progress
+    from coldsoak.model.result import Options, Result
+    from coldsoak.remedies.fixing import Fixed, Wanted
+
+__all__ = ["DIAGNOSIS_SHARE", "diagnose", "fix"]
+
+DIAGNOSIS_SHARE = 0.15
+"""Of the budget."""
+DIAGNOSIS_LAUNCHES = 3
+
+
+def diagnose(
+    command: Sequence[str], options: Options, *, progress: Progress | None = None
+) -> Result:
+    """Measure the unchanged command shortly, with traces: where are the seconds?"""
+    short = replace(
+        options,
+        launches=DIAGNOSIS_LAUNCHES,
+        budget_s=options.budget_s * DIAGNOSIS_SHARE,
+        trace=True,
+    )
+    return pipeline.measure(
+        [pipeline.command_arm(command)], short, kind="run", command=command, progress=progress
+    )
+
+
+def fix(
+    command: Sequence[str],
+    options: Options,
+    wanted: Wanted,
+    *,
+    diagnosis: Result | None = None,
+    progress: Progress | None = None,
+) -> Fixed:
+    """Find remedies for ``command`` and try them.
+
+    Args:
+        command: The command; empty for that of ``diagnosis``.
+        options: Of the trials; ``launches`` is the number of pairs, if it is fixed.
+        wanted: Goal, remedies and check.
+        diagnosis: A stored result of the command; None to make one.
+        progress: Hears what happens.
+
+    Raises:
+        UsageError: The diagnosis is of another command, or has no traced launch.
+        ColdsoakError: As ``launch.session.measure``.
+
+    """
+    from coldsoak.launch.store import Store
+    from coldsoak.remedies.fixing import fix as try_remedies
+
+    if diagnosis is None:
+        diagnosis = diagnose(command, options, progress=progress)
+    _check(diagnosis, command)
+    return try_remedies(
+        diagnosis,
+        replace(options, budget_s=options.budget_s * (1 - DIAGNOSIS_SHARE)),
+        wanted,
+        store=Store(),
+        progress=progress,
+        attribute=pipeline.attributed,
+    )
+
+
+def _check(diagnosis: Result, command: Sequence[str]) -> None:
+    if not diagnosis.complete or diagnosis.kind == "bench" or not diagnosis.arms:
+        raise UsageError(
+            f"{diagnosis.id} is no finished result of a command.", do="coldsoak run -- COMMAND"
+        )
+    measured = diagnosis.arms[0]
+    if command and tuple(command) != measured.argv:
+        raise UsageError(
+            "The result is of another command.",
+            why=f"it measured: {' '.join(measured.argv)}",
+            do="give the same command, or none",
+        )
+    if measured.cwd and measured.cwd != os.getcwd() and not os.path.isdir(measured.cwd):  # noqa: PTH109, PTH112
+        raise UsageError(f"The folder of the command is gone: {measured.cwd}.")

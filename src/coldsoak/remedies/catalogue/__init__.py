@@ -1,0 +1,1 @@
+"""The remedies: one small module for each. ``coldsoak.remedies.registry`` lists them."""

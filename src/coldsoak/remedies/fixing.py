@@ -1,0 +1,310 @@
+"""``fix``: from a diagnosis over trials to a recipe."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from statistics import median as middle
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from coldsoak.launch import session
+from coldsoak.launch.executor import ProcessExecutor
+from coldsoak.model.result import Arm, Note
+from coldsoak.remedies.checking import CheckingExecutor
+from coldsoak.remedies.contexts import context_of
+from coldsoak.remedies.goals import goal_for
+from coldsoak.remedies.judge import Judge
+from coldsoak.remedies.mixture import arm_of, mix
+from coldsoak.remedies.rank import rank
+from coldsoak.remedies.recipe import recipe_of
+from coldsoak.remedies.registry import ADVICE, PLACEBO, REMEDIES, find
+from coldsoak.remedies.trials import (
+    BASELINE,
+    EARLY,
+    PLACEBO_ARM,
+    TRIALS_SHARE,
+    Trials,
+    ratio_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from coldsoak.launch.progress import Progress
+    from coldsoak.launch.request import Executor
+    from coldsoak.launch.session import Attribute
+    from coldsoak.launch.store import Store
+    from coldsoak.model.recipe import Goal as GoalName
+    from coldsoak.model.recipe import Recipe, Trial
+    from coldsoak.model.result import Options, Result
+    from coldsoak.remedies.base import Context, Remedy
+    from coldsoak.remedies.goals import Goal
+    from coldsoak.remedies.interpreter import Interpreter
+    from coldsoak.remedies.rank import Candidate
+
+__all__ = ["Fixed", "Wanted", "cache_folder", "fix"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What the user asked ``fix`` for."""
+
+    goal: GoalName | None = None
+    named: tuple[str, ...] = ()
+    """Only these remedies."""
+    excluded: tuple[str, ...] = ()
+    folklore: bool = False
+    numerics: bool = False
+    """Remedies that may change results may be in the recipe."""
+    check: str = ""
+    """Command that looks at what each launch left."""
+    store: Path | None = None
+    """Folder for caches; None for one of this command in coldsoak's data folder."""
+
+
+class Fixed(NamedTuple):
+    """What came out."""
+
+    result: Result
+    """Of kind ``fix``, saved; its trials tell what became of each remedy."""
+    recipe: Recipe | None
+    """None when nothing helped."""
+    goal: Goal
+    advice: tuple[tuple[str, str], ...] = ()
+    """Title and text of what only the user can change."""
+
+
+def cache_folder(store: Store, command: Sequence[str], cwd: str) -> Path:
+    """Return the folder of a command's caches: the same for the same command and folder."""
+    digest = hashlib.blake2s("\0".join((*command, cwd)).encode("utf-8", "surrogateescape"))
+    return store.home / "caches" / digest.hexdigest()[:12]
+
+
+def fix(
+    diagnosis: Result,
+    options: Options,
+    wanted: Wanted,
+    *,
+    store: Store,
+    progress: Progress | None = None,
+    attribute: Attribute | None = None,
+    executor: Executor | None = None,
+) -> Fixed:
+    """Try the remedies that apply and return what was proved.
+
+    Args:
+        diagnosis: A finished result of the unchanged command, its traces in ``store``.
+        options: Of the trials: budget, pairs, cold state.
+        wanted: What the user asked for.
+        store: Where the result is saved and, unless asked otherwise, the caches live.
+        progress: Hears what happens.
+        attribute: Makes the ledgers of the traced launches.
+        executor: Runs the launches.
+
+    Raises:
+        UsageError: A remedy is unknown.
+        ColdsoakError: As ``launch.session.measure``.
+
+    """
+    named = [remedy.id for remedy in find(wanted.named)]
+    find(wanted.excluded)
+    return _Fix(diagnosis, options, wanted, store, named).run(progress, attribute, executor)
+
+
+@dataclass
+class _Fix:
+    diagnosis: Result
+    options: Options
+    wanted: Wanted
+    store: Store
+    named: list[str]
+    goal: Goal = field(init=False)
+    context: Context = field(init=False)
+    interpreter: Interpreter = field(init=False)
+    candidates: list[Candidate] = field(init=False)
+
+    def __post_init__(self) -> None:
+        arm = self.diagnosis.arms[0]
+        folder = self.wanted.store or cache_folder(self.store, arm.argv, arm.cwd)
+        self.goal = goal_for(self.diagnosis, self.wanted.goal)
+        self.context, self.interpreter = context_of(
+            self.diagnosis, self.store.folder(self.diagnosis.id), self.goal, folder.resolve()
+        )
+        ranked = rank(
+            self.context,
+            REMEDIES,
+            named=self.named,
+            excluded=self.wanted.excluded,
+            folklore=self.wanted.folklore,
+        )
+        self.candidates = self._affordable(ranked)
+
+    def run(
+        self, progress: Progress | None, attribute: Attribute | None, executor: Executor | None
+    ) -> Fixed:
+        tried = self._tried()
+        advice = tuple((one.title, text) for one in ADVICE if (text := one.text(self.context)))
+        if not tried:
+            trials = [self._judge(self.diagnosis).left_out(one, "") for one in self.candidates]
+            result = replace(self.diagnosis, kind="fix", trials=tuple(trials))
+            self.store.save(result)
+            return Fixed(result, None, self.goal, advice)
+        looks = Trials(
+            self.options,
+            self.goal,
+            [one.remedy.id for one in tried],
+            choose=self._winners,
+            make=self._make,
+        )
+        executor = executor or ProcessExecutor()
+        if self.wanted.check:
+            executor = CheckingExecutor(executor, self.wanted.check)
+        result = session.measure(
+            self._arms(tried),
+            self.options,
+            kind="fix",
+            command=self.diagnosis.command,
+            store=self.store,
+            executor=executor,
+            progress=progress,
+            machine=self.diagnosis.machine,
+            synced=False,
+            attribute=attribute,
+            looks=looks,
+        )
+        return self._finished(result, looks, advice)
+
+    def _tried(self) -> list[Candidate]:
+        return [one for one in self.candidates if not one.left_out]
+
+    def _affordable(self, ranked: list[Candidate]) -> list[Candidate]:
+        """Leave out the last of the ranking when the budget does not even carry the early look."""
+        walls = [one.wall_ns / 1e9 for one in self.diagnosis.launches]
+        if self.options.launches is not None or not walls:
+            return ranked
+        rounds = EARLY + 1 + 2
+        room = int(self.options.budget_s * TRIALS_SHARE / (middle(walls) * rounds)) - 2
+        kept, found = 0, []
+        for one in ranked:
+            if not one.left_out and (kept := kept + 1) > max(room, 1):
+                why = "not tried: the budget is too short; raise --budget or name it with --remedy"
+                found.append(one._replace(left_out=why))
+            else:
+                found.append(one)
+        return found
+
+    def _arms(self, tried: Sequence[Candidate]) -> list[Arm]:
+        base = self._baseline()
+        placebo = arm_of(PLACEBO_ARM, base, self.context, mix(self.context, [PLACEBO]))
+        singles = [
+            arm_of(one.remedy.id, base, self.context, mix(self.context, [one.remedy]))
+            for one in tried
+        ]
+        return [base, placebo, *singles]
+
+    def _baseline(self) -> Arm:
+        return replace(self.diagnosis.arms[0], name=BASELINE)
+
+    def _make(self, name: str, ids: Sequence[str]) -> Arm:
+        return arm_of(name, self._baseline(), self.context, mix(self.context, self._remedies(ids)))
+
+    def _remedies(self, ids: Sequence[str]) -> list[Remedy]:
+        """Return remedies in the order of the catalogue, whatever the order of ``ids``."""
+        return [remedy for remedy in REMEDIES if remedy.id in ids]
+
+    def _judge(self, result: Result) -> Judge:
+        from coldsoak.stats.paired import corrected_level
+
+        level = corrected_level(max(len(self._tried()), 1))
+        return Judge(self.context, self.goal, self.store.folder(result.id), level)
+
+    def _winners(self, result: Result) -> list[str]:
+        """Return the remedies that may be in the recipe, those that save most first."""
+        judge = self._judge(result)
+        trials = [judge.trial(result, one) for one in self._tried()]
+        good = [one for one in trials if not self._kept_out(judge, one)]
+        return [
+            one.remedy
+            for one in sorted(good, key=lambda one: one.ratio.estimate.point if one.ratio else 1.0)
+        ]
+
+    def _kept_out(self, judge: Judge, trial: Trial) -> str:
+        return judge.may_be_used(trial, numerics=self.wanted.numerics, named=self.named)
+
+    def _finished(
+        self, result: Result, looks: Trials, advice: tuple[tuple[str, str], ...]
+    ) -> Fixed:
+        judge = self._judge(result)
+        trials = {
+            one.remedy.id: judge.left_out(one, "")
+            if one.left_out
+            else judge.trial(result, one, why=looks.given_up.get(one.remedy.id, ""))
+            for one in self.candidates
+        }
+        recipe, notes = self._recipe(result, looks, judge, trials)
+        used = {one.remedy for one in recipe.ingredients} if recipe else set()
+        comparisons = {
+            arm.name: ratio
+            for arm in result.arms[1:]
+            if (ratio := judge.ratio(result, arm.name)) is not None
+        }
+        final = []
+        for trial in trials.values():
+            why = self._kept_out(judge, trial) if trial.arm else ""
+            helped = trial.ratio is not None and trial.ratio.verdict == "faster"
+            text = trial.why or (why if helped and trial.remedy not in used else "")
+            final.append(replace(trial, in_recipe=trial.remedy in used, why=text))
+        said = tuple(Note(code="fix", text=text) for text in (*looks.untested, *notes))
+        result = replace(
+            result,
+            trials=tuple(final),
+            comparisons=comparisons,
+            recipe=recipe,
+            notes=(*result.notes, *said),
+        )
+        self.store.save(result)
+        return Fixed(result, recipe, self.goal, advice)
+
+    def _recipe(
+        self, result: Result, looks: Trials, judge: Judge, trials: dict[str, Trial]
+    ) -> tuple[Recipe | None, list[str]]:
+        """Return the recipe of the best arm that is proved, and what is to be said about it."""
+        notes: list[str] = []
+        for members, arm in self._proposals(result, looks):
+            fixed = result.options.launches is not None or len(members) > 1
+            proof = ratio_of(result, self.goal, BASELINE, arm, fixed=fixed)
+            if proof is None or proof.verdict != "faster":
+                notes.append(f"{', '.join(members)} together are not shown to be faster")
+                continue
+            outputs = judge.outputs(result, arm)
+            if outputs.state == "differ" and not self.wanted.numerics:
+                notes.append(f"{', '.join(members)} together give other outputs: {outputs.why}")
+                continue
+            recipe = recipe_of(
+                result,
+                self.goal,
+                self.context,
+                self.interpreter,
+                self._remedies(members),
+                arm=arm,
+                proof=proof,
+                trials=trials,
+            )
+            return recipe, notes
+        return None, notes
+
+    def _proposals(self, result: Result, looks: Trials) -> list[tuple[list[str], str]]:
+        """Return sets of remedies with the arm that had them, the best first."""
+        found: list[tuple[list[str], str]] = []
+        if looks.combinations:
+            last = looks.combinations[-1]
+            idle = looks.idle(result)
+            if idle:
+                kept = [name for name in last.members if name != idle]
+                found.append((kept, kept[0] if len(kept) == 1 else last.without[idle]))
+            found.append((list(last.members), last.arm))
+        found += [([name], name) for name in self._winners(result)]
+        return found

@@ -1,0 +1,181 @@
+"""The answer of ``fix``: what was tried, what came of it, and what the recipe gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldsoak.report.numbers import DASH, TIMES, byte_size, duration, interval, point, time_unit
+from coldsoak.report.sheet import Column, Sheet
+
+if TYPE_CHECKING:
+    from coldsoak.model.estimate import Ratio
+    from coldsoak.model.recipe import Recipe, Trial
+    from coldsoak.model.result import Result
+
+__all__ = ["fix_headline", "fix_sheets", "left_out_sheet", "trials_sheet"]
+
+GOALS = {
+    "first-result": "the first result",
+    "first-region": "the first run of the region",
+    "exit": "the whole run",
+}
+PLACEBO = "placebo"
+WORTH_SAYING = 16 << 20
+"""Bytes of memory below which a difference is left out."""
+
+_RANK = {"faster": 1, "inconclusive": 2, "same": 3, "slower": 4}
+
+
+def fix_headline(result: Result) -> str:
+    """Return in one sentence what was gained."""
+    recipe = result.recipe
+    if recipe is None:
+        tried = sum(bool(trial.arm) for trial in result.trials)
+        if not tried:
+            return "No remedy applies to this command, so nothing was tried."
+        return f"None of the {tried} remedies that were tried is proved to help here."
+    names = [one.remedy for one in recipe.ingredients]
+    what = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return (
+        f"{what}: {GOALS[recipe.goal]} after {duration(recipe.after_s)} instead of "
+        f"{duration(recipe.before_s)}, {_times(recipe)}."
+    )
+
+
+def fix_sheets(result: Result) -> list[Sheet]:
+    """Return the table of what was tried, then that of the combinations."""
+    sheets = [trials_sheet(result)] if any(trial.arm for trial in result.trials) else []
+    together = _together_sheet(result)
+    return [*sheets, together] if together else sheets
+
+
+def trials_sheet(result: Result) -> Sheet:
+    """Return a row for each remedy that was tried, the placebo last."""
+    tried = sorted((trial for trial in result.trials if trial.arm), key=_order)
+    placebo = result.comparisons.get(PLACEBO)
+    unit = time_unit(trial.saved.point for trial in tried if trial.saved)
+    rows: tuple[tuple[str, ...], ...] = tuple(
+        (
+            trial.remedy,
+            str(trial.kind),
+            point(trial.saved, unit),
+            interval(trial.saved, unit),
+            _verdict(trial.ratio),
+            {True: "yes", False: "no", None: DASH}[trial.took_effect],
+        )
+        for trial in tried
+    )
+    details = tuple(_detail(trial) for trial in tried)
+    if placebo is not None:
+        rows = (*rows, (PLACEBO, PLACEBO, DASH, DASH, _verdict(placebo), DASH))
+        details = (
+            *details,
+            f"{placebo.estimate.point:.3f}{TIMES} the time of the unchanged command",
+        )
+    columns = (
+        Column("remedy"),
+        Column("kind"),
+        Column(f"saves\n{unit.symbol}", right=True),
+        Column(f"95 %\n{unit.symbol}", right=True),
+        Column("verdict"),
+        Column("effect"),
+    )
+    return Sheet("What was tried", columns, rows, details, remarks=tuple(_remarks(result)))
+
+
+def left_out_sheet(result: Result) -> Sheet | None:
+    """Return the remedies that were not tried, and why."""
+    out = [trial for trial in result.trials if not trial.arm]
+    if not out:
+        return None
+    rows = tuple((trial.remedy, trial.why) for trial in out)
+    return Sheet("Not tried", (Column("remedy"), Column("why")), rows)
+
+
+def _together_sheet(result: Result) -> Sheet | None:
+    singles = {trial.arm for trial in result.trials}
+    rows = tuple(
+        (
+            name,
+            f"{ratio.estimate.point:.3f}",
+            _bounds(ratio),
+            str(ratio.estimate.n),
+            _verdict(ratio),
+        )
+        for name, ratio in result.comparisons.items()
+        if name not in singles and name != PLACEBO
+    )
+    if not rows:
+        return None
+    columns = (
+        Column("arm"),
+        Column(f"time\n{TIMES}", right=True),
+        Column("95 %", right=True),
+        Column("pairs", right=True),
+        Column("verdict"),
+    )
+    return Sheet("The winners together, against the unchanged command", columns, rows)
+
+
+def _order(trial: Trial) -> tuple[bool, int, float]:
+    verdict = trial.ratio.verdict if trial.ratio else "inconclusive"
+    saved = trial.saved.point if trial.saved else 0.0
+    return not trial.in_recipe, _RANK[verdict], -saved
+
+
+def _verdict(ratio: Ratio | None) -> str:
+    if ratio is None:
+        return DASH
+    if ratio.verdict in {"faster", "slower"} and not ratio.clear:
+        return f"{ratio.verdict}, <5 %?"
+    return ratio.verdict
+
+
+def _detail(trial: Trial) -> str:
+    parts = ["in the recipe"] if trial.in_recipe else []
+    parts += [trial.why] if trial.why else []
+    parts += [trial.proof] if trial.proof else []
+    if trial.outputs == "differ":
+        parts.append("OUTPUTS DIFFER")
+    if trial.numerics == "may change":
+        parts.append("results may change")
+    if trial.memory_bytes and abs(trial.memory_bytes) >= WORTH_SAYING:
+        sign = "+" if trial.memory_bytes > 0 else "−"
+        parts.append(f"memory {sign}{byte_size(abs(trial.memory_bytes))}")
+    if trial.steady and trial.steady.verdict == "slower":
+        price = f"later runs {trial.steady.estimate.point:.2f}{TIMES} as long"
+        if trial.break_even_runs:
+            price += f", eaten up after {trial.break_even_runs:.0f} runs"
+        parts.append(price)
+    return " · ".join(parts)
+
+
+def _remarks(result: Result) -> list[str]:
+    out = sum(not trial.arm for trial in result.trials)
+    lines = (
+        [f"{out} more remedies do not apply or were not tried: --all lists them."] if out else []
+    )
+    pairs = [trial.ratio.estimate.n for trial in result.trials if trial.ratio]
+    if pairs:
+        lines.append(
+            f"{min(pairs)} to {max(pairs)} random pairs of fresh processes each; the words are "
+            f"corrected for {len(pairs)} remedies, the intervals are not."
+        )
+    return lines
+
+
+def _times(recipe: Recipe) -> str:
+    text = f"{1 / recipe.ratio:.2f}{TIMES} faster"
+    if recipe.ratio_low is None or recipe.ratio_high is None:
+        return text
+    return (
+        f"{text} (95 % {1 / recipe.ratio_high:.2f} to {1 / recipe.ratio_low:.2f}{TIMES}, "
+        f"{recipe.pairs} pairs)"
+    )
+
+
+def _bounds(ratio: Ratio) -> str:
+    estimate = ratio.estimate
+    if estimate.low is None or estimate.high is None:
+        return DASH
+    return f"{estimate.low:.3f} … {estimate.high:.3f}"
