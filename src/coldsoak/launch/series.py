@@ -74,6 +74,7 @@ def find(files: Sequence[File], *, t0_ns: int) -> Found:
     """Pair the readings of all processes and number the executions in program order."""
     uses = [use for place, file in enumerate(files) for use in _uses(place, file, files)]
     uses = _without_counters(sorted(uses, key=lambda use: (use.start_ns, -use.end_ns)), files)
+    uses = _by_rank(uses, files)
     known: dict[tuple[object, ...], Series] = {}
     counts: dict[str, int] = defaultdict(int)
     executions = []
@@ -232,6 +233,19 @@ def _without_counters(uses: Sequence[_Use], files: Sequence[File]) -> list[_Use]
                 for index in indices:
                     cleaned[index] = _bare(cleaned[index], name)
     return cleaned
+
+
+def _by_rank(uses: list[_Use], files: Sequence[File]) -> list[_Use]:
+    """Let the rank name the case where there are several: each rank has a first run of its own."""
+    ranks = [file.process.rank for file in files]
+    if len({rank for rank in ranks if rank}) < 2:
+        return uses
+    return [
+        replace(use, case=(*use.case, ("rank", ranks[use.file])))
+        if ranks[use.file] and all(name != "rank" for name, _ in use.case)
+        else use
+        for use in uses
+    ]
 
 
 def _in_order(uses: Sequence[_Use], files: Sequence[File]) -> bool:

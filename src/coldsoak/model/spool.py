@@ -40,6 +40,8 @@ class Process(_Array, tag="process"):
     """script | module | command | stdin | interactive | fork | other"""
     starttime_ticks: int
     """Field 22 of /proc/PID/stat: start of the process in clock ticks since boot; 0 if unknown."""
+    rank: str = ""
+    """Number that torchrun, MPI or Slurm gave it among its like; empty without one."""
 
 
 class Phase(_Array, tag="phase"):

@@ -49,6 +49,19 @@ def test_another_case_is_another_series(loop, read):
     assert [series.order for series in contents.series] == [0, 1]
 
 
+def test_each_rank_has_a_first_run_of_its_own(loop, read):
+    for pid, rank in ((10, "0"), (11, "1")):
+        loop([(0, {}), (0, {})], pid=pid, rank=rank)
+    contents = read()
+    assert [series.case for series in contents.series] == [{"rank": "0"}, {"rank": "1"}]
+    assert sorted(run for _, run in runs(contents)) == [0, 0, 1, 1]
+
+
+def test_a_single_rank_is_no_case(loop, read):
+    loop([(0, {})], rank="0")
+    assert [series.case for series in read().series] == [{}]
+
+
 def test_the_same_lines_called_from_two_places_are_two_series(write, read):
     writer = write().site(0, 8, "f").site(1, 11, "f")
     writer.key(0, ("script.py", 11, "f"), ("script.py", 20, "<module>"))

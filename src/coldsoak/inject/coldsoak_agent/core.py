@@ -60,6 +60,7 @@ class Agent:
             _cwd(),
             how,
             _start_ticks(),
+            _rank(),
         )
 
     @staticmethod
@@ -217,6 +218,15 @@ def _cwd():
         return os.getcwd()
     except OSError:
         return ""
+
+
+def _rank():
+    """Return which of several like processes this is, as its launcher told it: torchrun, MPI."""
+    for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"):
+        rank = os.environ.get(name, "")
+        if rank.isdigit():
+            return rank
+    return ""
 
 
 def _start_ticks():
