@@ -48,6 +48,19 @@ def test_magics_and_errors_still_work(shell, listener, capsys):
     assert "CPU times" in capsys.readouterr().out
 
 
+def test_the_timeit_magic(shell, listener, monkeypatch, capsys):
+    from coldsoak_agent import timeit_hook
+    from IPython.core.magics import execution
+
+    monkeypatch.setattr(execution.Timer, "timeit", execution.Timer.timeit)
+    timeit_hook.install(execution)
+    shell.run_cell("import time")
+    assert shell.run_cell("%timeit -n 3 -r 2 time.sleep(0.002)").success
+    regions = listener.of("region")
+    assert [(r[7], r[10]) for r in regions] == [("timeit", 3)] * 2
+    assert all(0.006 <= r[6] < 1 for r in regions)
+
+
 def test_shells_made_later_get_the_rewriter(listener, monkeypatch):
     import IPython.core.interactiveshell as module
     from coldsoak_agent import ipython

@@ -16,6 +16,7 @@ def install(agent):
     builtins.__coldsoak_left__ = builtins.__coldsoak_right__ = _operand
     builtins.__coldsoak_update__ = _operand
     agent.on_import("timeit", _on_timeit)
+    agent.on_import("IPython.core.magics.execution", _on_timeit)
     agent.on_import("IPython.core.interactiveshell", _on_ipython)
 
 

@@ -4,6 +4,7 @@
 one method, under whatever name they were imported, so ``repeat`` gives a region per repetition.
 ``seconds`` is what the method returned, for ``loops`` executions; it leaves out what ``timeit``
 does around the loop, which the region's ends on CLOCK_MONOTONIC enclose (some microseconds).
+IPython's ``%timeit`` has a timer class of its own, which is wrapped likewise.
 """
 
 import sys
@@ -15,12 +16,11 @@ __all__ = ["install"]
 
 
 def install(module):
-    """Wrap the method in the ``timeit`` module."""
+    """Wrap the method of the class ``Timer`` in ``module``."""
     original = module.Timer.timeit
-    file = original.__code__.co_filename
 
-    def timeit(self, number=module.default_number):
-        frame = _user_frame(sys._getframe(1), file)
+    def timeit(self, number=original.__defaults__[0]):
+        frame = _user_frame(sys._getframe(1))
         if frame is None:
             return original(self, number)
         key = _key(frame)
@@ -36,13 +36,17 @@ def install(module):
     module.Timer.timeit = timeit
 
 
-def _user_frame(frame, file):
+def _user_frame(frame):
     """Return the user's frame that called into ``timeit``, or None if a library did."""
-    while frame is not None and frame.f_code.co_filename == file:
+    while frame is not None and _is_between(frame.f_globals.get("__name__")):
         frame = frame.f_back
     if frame is not None and userfiles.is_user_file(frame.f_code.co_filename):
         return frame
     return frame if frame is not None and keys.is_rewritten(frame.f_code) else None
+
+
+def _is_between(module):
+    return module == "timeit" or (type(module) is str and module.startswith("IPython."))
 
 
 def _key(frame):
