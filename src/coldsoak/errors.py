@@ -12,7 +12,9 @@ command line. ``cli.main`` catches it once; everything else is a bug and keeps i
 
 from __future__ import annotations
 
-from typing import ClassVar
+TYPE_CHECKING = False  # typing itself takes 5 ms to import, on the way of `exec`
+if TYPE_CHECKING:
+    from typing import ClassVar
 
 __all__ = ["ColdsoakError", "CommandFailed", "FormatError", "NothingMeasured", "UsageError"]
 
