@@ -40,32 +40,51 @@ def answer(
     ignore_failure: bool = False,
     notes: Sequence[Note] = (),
 ) -> int:
-    """Measure, print the answer and write the files; return the exit status."""
+    """Measure, print the answer and write the files; return the exit status.
+
+    A command that fails in its first launch gets what it had measured until then printed as well.
+    """
     from coldsoak.cli.progress import progress_on
+    from coldsoak.errors import CommandFailed
     from coldsoak.launch.store import Store
     from coldsoak.pipeline import measure
 
     outputs.check()
-    result = measure(
-        arms,
-        options,
-        kind=kind,
-        command=command,
-        progress=progress_on(err(), quiet=echo),
-        echo=echo,
-        ignore_failure=ignore_failure,
-        notes=notes,
-    )
+    progress = progress_on(err(), quiet=echo)
+    try:
+        result = measure(
+            arms,
+            options,
+            kind=kind,
+            command=command,
+            progress=progress,
+            echo=echo,
+            ignore_failure=ignore_failure,
+            notes=notes,
+        )
+    except CommandFailed:
+        if progress.last is not None:
+            _show_what_there_is(progress.last, outputs)
+        raise
     write_outputs(result, Store().folder(result.id), outputs)
     show(result)
     return 0 if result.complete else INTERRUPTED
 
 
-def show(result: Result) -> None:
-    """Print the answer on stdout."""
-    from coldsoak.report.console import render
+def _show_what_there_is(result: Result, outputs: Outputs) -> None:
+    from coldsoak.launch.store import Store
 
-    render(result, out())
+    write_outputs(result, Store().folder(result.id), Outputs(json=outputs.json, force=True))
+    if any(launch.executions for launch in result.launches):
+        show(result)
+
+
+def show(result: Result) -> None:
+    """Print the answer on stdout; where no launch counts, what those that do not have seen."""
+    from coldsoak.report.console import render
+    from coldsoak.stats.salvage import salvaged
+
+    render(salvaged(result), out())
 
 
 def reread(reference: str, *, reattribute: bool) -> tuple[Result, Path]:

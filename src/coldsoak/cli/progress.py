@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    from coldsoak.launch.progress import Progress
     from coldsoak.launch.request import Request
     from coldsoak.model.result import Launch, Result
 
@@ -23,7 +22,7 @@ LOG_EVERY_S = 5.0
 """Shortest time between two lines in a log file."""
 
 
-def progress_on(console: Console, *, quiet: bool = False) -> Progress:
+def progress_on(console: Console, *, quiet: bool = False) -> LogProgress | LiveProgress:
     """Return what suits ``console``; ``quiet`` leaves the terminal to the command's own output."""
     return LogProgress(console) if quiet or not console.is_terminal else LiveProgress(console)
 
@@ -47,6 +46,8 @@ class LiveProgress:
     """A bar with launch kind, number, latest run 0 and remaining time; gone when done."""
 
     def __init__(self, console: Console) -> None:
+        self.last: Result | None = None
+        """What was saved last, once the session has ended, by an error too."""
         self._console = console
         self._bar: Bar | None = None
         self._arms = 1
@@ -89,8 +90,9 @@ class LiveProgress:
         """Say what is waited for."""
         self._update(description=why)
 
-    def end(self, result: Result) -> None:  # noqa: ARG002 (the protocol's signature)
+    def end(self, result: Result) -> None:
         """Clear the line."""
+        self.last = result
         if self._bar is not None:
             self._bar.stop()
 
@@ -109,6 +111,8 @@ class LogProgress:
     """
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self.last: Result | None = None
+        """What was saved last, once the session has ended, by an error too."""
         self._console = console
         self._clock = clock
         self._said = float("-inf")
@@ -137,7 +141,8 @@ class LogProgress:
         self._say(why)
 
     def end(self, result: Result) -> None:
-        """Do nothing."""
+        """Keep the result."""
+        self.last = result
 
     def _say(self, text: str) -> None:
         self._console.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)

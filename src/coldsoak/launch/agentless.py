@@ -64,8 +64,7 @@ def no_agent_note(children: tuple[Child, ...], main: int) -> Note:
     reasons += [child.why for child in children if child.why not in {*reasons, "not Python"}]
     return Note(
         code="no_agent",
-        text="no interpreter of this launch could be looked into, so only its wall time was "
-        f"measured: {'; '.join(reasons) or 'it ended too soon'}",
+        text=f"only the wall time was measured: {'; '.join(reasons) or 'it ended too soon'}",
     )
 
 

@@ -371,8 +371,9 @@ def _signal_name(number: int) -> str:
 def _background_note(commands: list[tuple[str, ...]]) -> Note:
     names = ", ".join(" ".join(argv)[:60] or "?" for argv in commands[:3])
     more = f" and {len(commands) - 3} more" if len(commands) > 3 else ""
+    left = "1 process" if len(commands) == 1 else f"{len(commands)} processes"
+    fate = "it was ended" if len(commands) == 1 else "they were ended"
     return Note(
         code="background_processes",
-        text=f"the command ended and left {len(commands)} processes running; they were ended: "
-        f"{names}{more}",
+        text=f"the command ended and left {left} running; {fate}: {names}{more}",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["ByteTail", "LineTail", "SpoolTail", "last_lines"]
 
 _BLOCK = 1 << 20
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+"""What colours a text or moves the cursor."""
 
 
 class ByteTail:
@@ -95,9 +98,12 @@ def last_lines(path: Path, count: int = 20, *, width: int = 400) -> tuple[str, .
             data = file.read()
     except OSError:
         return ()
-    lines = data.decode("utf-8", "replace").splitlines()
-    clean = (
-        "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
-        for line in lines
-    )
-    return tuple(line[:width] for line in list(clean)[-count:])
+    lines = data.decode("utf-8", "replace").splitlines()[-count:]
+    return tuple(_printable(line)[:width] for line in lines)
+
+
+def _printable(line: str) -> str:
+    """Return a line without escape sequences, and one sign for bytes in a row that are no text."""
+    sign = "\N{REPLACEMENT CHARACTER}"
+    plain = _ESCAPES.sub("", line).expandtabs(4)
+    return re.sub(f"{sign}+", sign, "".join(c if c.isprintable() else sign for c in plain))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ DATA = "data"
 
 MISSING = "framework_missing"
 """Code of the notes about frameworks that a bench left out."""
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 INTERVAL_FROM = 6
 """Launches from which a 95 % interval of the median exists."""
@@ -117,13 +120,28 @@ def notes(result: Result) -> list[str]:
     lines += [note.text for note in result.notes if note.code != MISSING]
     lines += [_of(result, summary, note) for summary in result.summaries for note in summary.notes]
     lines += [_in_how_many(text, count, len(good)) for text, count in said.items()]
-    invalid = Counter(launch.invalid for launch in launches if launch.invalid)
-    lines += [
-        f"{plural(count, 'launch', 'launches')} left out and replaced: {why}."
-        for why, count in invalid.items()
-    ]
+    lines += _left_out(launch.invalid for launch in launches if launch.invalid)
     lines += [line for summary in result.summaries for line in _shape(result, summary)]
     return list(dict.fromkeys(lines))
+
+
+def _left_out(reasons: Iterable[str]) -> list[str]:
+    """Say why launches were replaced; reasons that differ in a number alone are one."""
+    alike: dict[str, list[str]] = {}
+    for reason in reasons:
+        alike.setdefault(_NUMBER.sub("#", reason, count=1), []).append(reason)
+    return [
+        f"{plural(len(group), 'launch', 'launches')} left out and replaced: {_in_one(group)}."
+        for group in alike.values()
+    ]
+
+
+def _in_one(reasons: list[str]) -> str:
+    numbers = {match[0] for reason in reasons if (match := _NUMBER.search(reason))}
+    if len(numbers) < 2:
+        return reasons[0]
+    low, *_, high = sorted(numbers, key=float)
+    return _NUMBER.sub(f"{low} to {high}", reasons[0], count=1)
 
 
 def _missing(result: Result) -> list[str]:
@@ -178,6 +196,8 @@ def next_step(result: Result) -> str:
         return _again(result, "--echo") if logs and result.kind == "run" else "coldsoak --help"
     summary = measured[0]
     main = lead(result, summary)
+    if summary.stopped_by == "failure" and any(launch.exit_code for launch in result.launches):
+        return _again(result, "--ignore-failure")
     if result.kind == "run" and _runs_once(result, summary, main):
         return _again(result, "--rerun 5")
     cause = _largest_cause(result, measured)
@@ -192,7 +212,7 @@ def _runs_once(result: Result, summary: Summary, main: SeriesSummary | None) -> 
     """Return whether executing the script again would give later runs to compare with."""
     options = result.options
     script = looked_into(result, summary.arm) and options.until == "exit" and options.rerun == 1
-    return script and (main is None or main.later is None)
+    return script and main is not None and main.later is None
 
 
 def _again(result: Result, extra: str) -> str:

@@ -37,8 +37,8 @@ def test_last_lines(tmp_path):
     append(file, b"\nred \x1b[31m \xff " + b"x" * 900)
     (line,) = last_lines(file, 1)
     assert len(line) == 400
-    file.write_bytes(b"red \x1b[31m \xff")
-    assert last_lines(file) == ("red \ufffd[31m \ufffd",)
+    file.write_bytes(b"\x1b[1;31mred\x1b[0m \xff\x00\x01\xfe\tok \x1b")
+    assert last_lines(file) == ("red \ufffd    ok \ufffd",)
 
 
 def test_echo_survives_a_terminal_that_went_away(tmp_path):

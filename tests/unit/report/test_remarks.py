@@ -20,7 +20,7 @@ def without_interpreters(result):
     [
         ("two_devices", "coldsoak explain lazy_kernel_load"),
         ("sweep", "coldsoak run --rerun 5 -- python demo.py"),
-        ("no_region", "coldsoak run --rerun 5 -- python demo.py"),
+        ("no_region", "coldsoak report last --markdown"),
         ("failing", "coldsoak run --echo -- python demo.py"),
         ("bench", "coldsoak report last --markdown"),
     ],
@@ -89,6 +89,18 @@ def test_replaced_launches_are_counted_with_the_reason(no_region):
     spoilt = tuple(replace(one, invalid="throttled") for one in no_region.launches[:3])
     result = replace(no_region, launches=(*spoilt, *no_region.launches[3:]))
     assert "2 launches left out and replaced: throttled." in notes(result)
+
+
+def test_reasons_that_differ_in_a_number_are_one(no_region):
+    shares = dict(enumerate((78, 97, 9), start=1))
+    launches = tuple(
+        replace(one, invalid=f"others used {shares[one.index]}% of 2")
+        if one.index in shares
+        else one
+        for one in no_region.launches
+    )
+    said = notes(replace(no_region, launches=launches))
+    assert "3 launches left out and replaced: others used 9 to 97% of 2." in said
 
 
 def test_figures_of_a_worker_are_no_notes_for_readers(no_region):
