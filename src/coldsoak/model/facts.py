@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coldsoak.model.base import Frozen
 
-__all__ = ["Card", "Copied", "Event", "Facts", "KernelUse", "Memory", "Work"]
+__all__ = ["Card", "Copied", "Event", "Facts", "KernelUse", "Memory", "Repeat", "Work"]
 
 
 class Card(Frozen, kw_only=True):
@@ -83,6 +83,22 @@ class Event(Frozen, kw_only=True):
     """When the first 32 began, ns since the spawn of the launch."""
 
 
+class Repeat(Frozen, kw_only=True):
+    """A function that was traced or compiled more than once in one process."""
+
+    source: str
+    name: str
+    """Of the spans: ``trace``, ``backend_compile``, ``dynamo``, …"""
+    function: str
+    count: int
+    ns: int
+    """Of the spans after the first."""
+    starts: tuple[int, ...] = ()
+    """When the spans after the first began, at most eight, ns since the spawn of the launch."""
+    details: tuple[str, ...] = ()
+    """What they say, at most four different texts."""
+
+
 class Facts(Frozen, kw_only=True):
     """One traced launch in figures."""
 
@@ -97,9 +113,15 @@ class Facts(Frozen, kw_only=True):
     memory: tuple[Memory, ...] = ()
     events: tuple[Event, ...] = ()
     """The 200 with the most time."""
+    repeats: tuple[Repeat, ...] = ()
+    """At most 24, most time first."""
+    jit_callers: dict[str, int] = {}
+    """Host samples by the library that had the driver compile PTX at that moment."""
     libraries: tuple[str, ...] = ()
     """Paths of the shared libraries that host samples were taken in."""
     placements: dict[str, int] = {}
     """Operations by the device that the log says they were placed on (TensorFlow)."""
+    explained: tuple[str, ...] = ()
+    """What the log says of why JAX traced a function again (JAX_EXPLAIN_CACHE_MISSES)."""
     messages: tuple[str, ...] = ()
     """Lines of the log about devices that were looked for and not found."""

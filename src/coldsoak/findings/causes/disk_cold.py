@@ -1,0 +1,69 @@
+"""Files came from storage and not from memory
+
+The first process after a start of the machine, on a fresh container image or after memory was needed
+elsewhere reads its libraries and data from storage. The next one finds them in memory, in other
+containers too. Fault counters miss most of it, because the kernel reads ahead.
+
+It fires when waiting for storage takes at least 20 ms and 5 % of the stretch in every traced launch,
+and says how many bytes were read. With `--cold disk` that is what was asked for, and it says so.
+
+Read-ahead of what is needed, a smaller set of packages and faster storage help; a warm page cache
+helps the second process only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coldsoak.findings.stakes import Stake, emptied, fix, stake, worth
+from coldsoak.findings.words import bytes_text, seconds_text, share_text
+from coldsoak.model.causes import Cause
+from coldsoak.model.finding import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from coldsoak.findings.view import View
+    from coldsoak.model.finding import Severity
+
+CODE = "disk-cold"
+SEVERITY: Severity = "cause"
+
+_SHARE = 0.05
+
+
+def find(view: View) -> Iterator[Finding]:
+    """Yield one finding for each arm, or for the region that reads most."""
+    for arm in view.result.arms:
+        whole = stake(view, arm.name, Cause.PAGE_IN)
+        if whole is not None and worth(whole, share=_SHARE):
+            yield _finding(view, arm.name, whole)
+            continue
+        for name, series, _ in view.each():
+            cost = stake(view, arm.name, Cause.PAGE_IN, series=series.id)
+            if name == arm.name and cost is not None and worth(cost, share=_SHARE):
+                yield _finding(view, arm.name, cost, series.id)
+                break
+
+
+def _finding(view: View, arm: str, cost: Stake, series: str = "") -> Finding:
+    asked = emptied(view, "disk")
+    where = f"in the first run of {view.name(series)}" if series else f"in {cost.of}"
+    read = f"; {bytes_text(cost.bytes)} were read" if cost.bytes else ""
+    file, line = view.place(view.series[series].start) if series else ("", 0)
+    return Finding(
+        code=CODE,
+        severity="note" if asked else SEVERITY,
+        title="Files came from storage and not from memory",
+        text=(
+            f"{seconds_text(cost.seconds)} {where}, {share_text(cost.share)} of it, is waiting for "
+            f"storage{read}." + (" That is the cold state that was asked for." if asked else "")
+        ),
+        evidence=(cost.text, *((f"largest: {cost.named()}",) if cost.items else ())),
+        advice=(fix(view, "os.readahead_recorded"),),
+        file=file,
+        line=line,
+        series=series,
+        arm=arm,
+        seconds=cost.seconds,
+    )
