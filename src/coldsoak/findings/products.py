@@ -7,7 +7,8 @@ operand whose size is not a literal makes the whole region unknown.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from coldsoak.findings.source import Source, name_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Product", "products_of", "statements_of"]
 
 _PRODUCTS = {"matmul", "mm", "dot"}
+_COMPILERS = re.compile(r"\b(jit|njit|compile|function)\b")
 _PASS_ON = {
     *("astype", "to", "cuda", "cpu", "float", "half", "copy", "clone", "contiguous", "numpy"),
     *("asarray", "array", "from_numpy", "constant", "device_put", "convert_to_tensor", "Variable"),
@@ -30,7 +32,7 @@ _MAKE = {
     *("uniform", "random_uniform", "rand", "randn", "ones", "zeros", "normal", "random"),
     *("standard_normal", "random_normal", "full", "empty", "eye", "identity"),
 }
-_DEPTH = 4
+_DEPTH = 8
 """Calls and names that are followed."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -113,12 +115,7 @@ class _Reader:
     ) -> Iterator[Product]:
         if isinstance(node, Function | ast.ClassDef | ast.Lambda):
             return
-        inner = times
-        if isinstance(node, ast.For):
-            count = self._length(node.iter, scope)
-            inner = times * count if count is not None else 0
-        elif isinstance(node, ast.While | ast.If | ast.Try | ast.comprehension | ast.IfExp):
-            inner = 0
+        inner = times * self._repeats(node, scope)
         product = self._operands(node)
         if product is not None:
             if not times:
@@ -127,10 +124,30 @@ class _Reader:
         if isinstance(node, ast.Call):
             called = self._functions.get(name_of(node.func))
             if called is not None and depth < _DEPTH and called is not scope:
-                for statement in called.body:
-                    yield from self.visit(statement, inner, called, depth + 1)
+                yield from self._followed(called, inner, depth)
         for child in ast.iter_child_nodes(node):
             yield from self.visit(child, inner, scope, depth)
+
+    def _repeats(self, node: ast.AST, scope: Function | None) -> int:
+        """Return how often the inside of a node runs; 0 when the source does not say it."""
+        if isinstance(node, ast.For):
+            return self._length(node.iter, scope) or 0
+        if isinstance(node, ast.ListComp) and len(node.generators) == 1:
+            generator = node.generators[0]
+            return 0 if generator.ifs else self._length(generator.iter, scope) or 0
+        branches = ast.While | ast.If | ast.IfExp | ast.Try | ast.SetComp | ast.GeneratorExp
+        return 0 if isinstance(node, branches | ast.DictComp) else 1
+
+    def _followed(self, called: Function, times: int, depth: int) -> Iterator[Product]:
+        """Yield the products of a called function; of a compiled one only when there is just one.
+
+        A compiler takes equal products together, so that more than one need not be done.
+        """
+        found = [p for node in called.body for p in self.visit(node, 1, called, depth + 1)]
+        compiled = any(_COMPILERS.search(ast.unparse(each)) for each in called.decorator_list)
+        if found and (not times or (compiled and sum(p.count for p in found) != 1)):
+            raise _UnknownError
+        yield from (replace(product, count=product.count * times) for product in found)
 
     def _operands(self, node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):

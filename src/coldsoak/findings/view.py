@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
-from pathlib import PurePath
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -202,12 +201,19 @@ class View:
         return (site.file, site.line) if site else ("", 0)
 
     def name(self, series: str) -> str:
-        """Return a series as a sentence names it: ``time_matmul with device=GPU:0``."""
+        """Return a series as a sentence names it: ``time_matmul with device=GPU:0``.
+
+        Of its case only what tells it from the series of the same place is said.
+        """
         found = self.series.get(series)
         if found is None:
             return "the region"
         suffix = "".join(f" {key}={value}" for key, value in found.case.items())
         label = found.label.removesuffix(suffix).partition(" (")[0]
-        case = ", ".join(f"{key}={value.strip(chr(39))}" for key, value in found.case.items())
-        name = PurePath(label).name if "/" in label else label
-        return f"{name} with {case}" if case else name
+        family = [s for s in self.result.series if (s.start, s.end) == (found.start, found.end)]
+        told: dict[tuple[str, ...], str] = {}
+        for key, value in found.case.items():
+            values = tuple(s.case.get(key, "") for s in family)
+            if len(set(values)) > 1:
+                told.setdefault(values, f"{key}={value.strip(chr(39))}")
+        return f"{label} with {', '.join(told.values())}" if told else label

@@ -65,7 +65,7 @@ def measure(
         progress: Hears what happens.
         machine: Described by the caller.
         synced: Whether to add launches that wait for the device at the end of each region; None
-            for yes when the machine has a GPU.
+            for yes when the machine has a GPU or the program imports JAX.
         ignore_failure: Count launches with a non-zero exit status as valid.
         attribute: Adds ledgers and facts at the end.
         looks: Decides when to stop and which arms take part in the next round; an arm that is
@@ -155,10 +155,7 @@ class _Session:
 
     def run(self, *, synced: bool, attribute: Attribute | None) -> Result:
         """Go through the rounds, then sum up."""
-        options = self.result.options
-        kinds = self._looks.extras(synced=synced)
-        allowance = float("inf") if options.launches else options.budget_s * EXTRA_SHARE
-        self._extras = Extras(kinds, allowance)
+        self._extras = self._wanted(synced=synced)
         try:
             self._save()
             self._progress.begin(self.result)
@@ -186,6 +183,20 @@ class _Session:
             )
         return self.result
 
+    def _wanted(self, *, synced: bool) -> Extras:
+        options = self.result.options
+        allowance = float("inf") if options.launches else options.budget_s * EXTRA_SHARE
+        return Extras(self._looks.extras(synced=synced), allowance)
+
+    def _queues_on_the_cpu(self) -> bool:
+        """Tell whether the program computes with JAX, whose calls return early on any device."""
+        return self.result.kind == "run" and any(
+            cost.package == "jax"
+            for launch in self.result.launches
+            for process in launch.processes
+            for cost in process.imports
+        )
+
     def _measure(self) -> None:
         try:
             self._rounds()
@@ -195,6 +206,8 @@ class _Session:
 
     def _rounds(self) -> None:
         self._round(Round("timed", 0))
+        if self._queues_on_the_cpu():
+            self._extras = self._wanted(synced=True)
         timed = 0
         reason: StoppedBy | None = None
         while reason is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coldsoak.report.hypotheses import main_cause
 from coldsoak.report.numbers import duration, quantity
 from coldsoak.report.select import arm_of, failed, goal, lead, looked_into, spoken
 
@@ -30,7 +31,8 @@ def headline(result: Result) -> str:
         return _no_region(result, summary)
     several = len(summary.series) > 1
     subject = f"The first run of {spoken(result, main.series)}"
-    return _series(subject if several else "The first run", main)
+    cause = main_cause(result, summary)
+    return _series(result, subject if several else "The first run", main, cause)
 
 
 def _nothing(result: Result) -> str:
@@ -51,14 +53,16 @@ def _no_region(result: Result, summary: Summary) -> str:
     return f"{took}; it reads no clock, so there is no region to compare a first run in."
 
 
-def _series(subject: str, series: SeriesSummary) -> str:
+def _series(result: Result, subject: str, series: SeriesSummary, cause: str = "") -> str:
     first = f"{subject} takes {quantity(series.first)}"
     later = series.steady or series.later
     if later is None:
         return f"{first}, and there is no later run in the process to compare it with."
     if not _is_slow(series):
         return f"{first} and later runs {quantity(later)}: no first-run cost worth naming."
-    text = f"{first}, later runs {quantity(later)}{_ready(series)}: {_paid(series, later)}"
+    text = f"{first}, later runs {quantity(later)}{_ready(result, series)}: {_paid(series, later)}"
+    if cause:
+        text += f", {cause}"
     if series.steady_class == "no steady state":
         text += "; the later runs never settle"
     elif series.steady_start and series.steady_start[0] > 1:
@@ -82,11 +86,11 @@ def _paid(series: SeriesSummary, later: Estimate) -> str:
     return f"{seconds} are paid once per process"
 
 
-def _ready(series: SeriesSummary) -> str:
+def _ready(result: Result, series: SeriesSummary) -> str:
     """Tell when the program's own clock stops before the device does."""
     ready = series.ready_later or series.ready
-    own = series.steady or series.later or series.first
-    if ready is None or ready.point < 1.25 * own.point:
+    early = any(f.code == "async-timing" and f.series == series.series for f in result.findings)
+    if ready is None or not early:
         return ""
     return f" ({quantity(ready)} until the device is done)"
 
@@ -96,7 +100,10 @@ def _bench(result: Result, measured: list[Summary]) -> str:
     if not found:
         return _no_region(result, measured[0])
     summary, worst = max(found, key=lambda pair: (pair[1].overhead or pair[1].first).point)
-    text = _series(f"The first run of {_arm_name(result, summary.arm)}", worst).rstrip(".")
+    cause = main_cause(result, summary)
+    text = _series(
+        result, f"The first run of {_arm_name(result, summary.arm)}", worst, cause
+    ).rstrip(".")
     reached = [s for s in measured if s.first_result is not None]
     if len(reached) < 2:
         return text + "."

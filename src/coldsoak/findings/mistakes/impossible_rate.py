@@ -42,7 +42,6 @@ OVER_PEAK = 1.05
 _MATRIX = re.compile(r"gemm|xmma|cutlass|matmul|cublas", re.IGNORECASE)
 _TENSOR = re.compile(r"tf32|f16|bf16|h884|h1688|s1688|hmma", re.IGNORECASE)
 _PLAIN = re.compile(r"sgemm|ffma|f32f32_f32f32", re.IGNORECASE)
-_COMPILERS = re.compile(r"@(\w+\.)*(jit|compile|function)\b|\.(jit|compile)\(|tf\.function\(")
 
 
 @dataclass(frozen=True)
@@ -99,8 +98,6 @@ def _work(view: View, arm: str, series: Series) -> tuple[float, str, bool] | Non
     seen = _matrix_kernels(view, arm, series.id)
     if seen is not None and seen != count:
         return None
-    if seen is None and _COMPILERS.search(source.text):
-        return None  # a compiler may have taken repeated products away
     return sum(p.flops for p in found), _words(found, seen), seen is not None
 
 
