@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -184,8 +185,7 @@ def _write(done: Fixed, output: Path) -> int:
         return INTERRUPTED
     if done.recipe is not None:
         write_atomically(output, encode(done.recipe, output.name))
-        command = " ".join(done.recipe.command)
-        line = f"coldsoak exec --recipe {output} -- {command}"
-        text = Text.assemble((f"{output} is written. Run with it: ", "dim"), (line, "bold cyan"))
+        line = f"coldsoak exec --recipe {output} -- {shlex.join(done.recipe.command)}"
+        text = Text.assemble((f"{output} is written. Use it: ", "dim"), (line, "bold cyan"))
         out().print(text, soft_wrap=True)
     return 0

@@ -18,4 +18,4 @@ CUDA_VARIABLES = (
     "CUDA_MPS_PIPE_DIRECTORY",
     "NVIDIA_TF32_OVERRIDE",
 )
-"""What the driver reads once, in cuInit; the agent's ``preheat`` has the same list."""
+"""What the driver reads once, in cuInit; the agent has the same list (``preheat_cuda.VARIABLES``)."""

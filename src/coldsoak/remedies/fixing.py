@@ -28,6 +28,8 @@ from coldsoak.remedies.trials import (
     Trials,
     ratio_of,
 )
+from coldsoak.stats.estimate import minimum_n
+from coldsoak.stats.paired import corrected_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,6 +127,7 @@ class _Fix:
     context: Context = field(init=False)
     interpreter: Interpreter = field(init=False)
     candidates: list[Candidate] = field(init=False)
+    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         arm = self.diagnosis.arms[0]
@@ -146,6 +149,7 @@ class _Fix:
         self, progress: Progress | None, attribute: Attribute | None, executor: Executor | None
     ) -> Fixed:
         tried = self._tried()
+        self._raise_pairs(len(tried))
         advice = tuple((one.title, text) for one in ADVICE if (text := one.text(self.context)))
         if not tried:
             trials = [self._judge(self.diagnosis).left_out(one, "") for one in self.candidates]
@@ -196,6 +200,16 @@ class _Fix:
                 found.append(one)
         return found
 
+    def _raise_pairs(self, remedies: int) -> None:
+        """Take as many pairs as a verdict needs when so many remedies are compared."""
+        asked = self.options.launches
+        needed = minimum_n(corrected_level(max(remedies, 1)))
+        if asked is not None and asked < needed:
+            self.options = replace(self.options, launches=needed)
+            self.notes.append(
+                f"{needed} pairs instead of {asked}: with {remedies} remedies fewer cannot be clear"
+            )
+
     def _arms(self, tried: Sequence[Candidate]) -> list[Arm]:
         base = self._baseline()
         placebo = arm_of(PLACEBO_ARM, base, self.context, mix(self.context, [PLACEBO]))
@@ -216,8 +230,6 @@ class _Fix:
         return [remedy for remedy in REMEDIES if remedy.id in ids]
 
     def _judge(self, result: Result) -> Judge:
-        from coldsoak.stats.paired import corrected_level
-
         level = corrected_level(max(len(self._tried()), 1))
         return Judge(self.context, self.goal, self.store.folder(result.id), level)
 
@@ -257,7 +269,7 @@ class _Fix:
             helped = trial.ratio is not None and trial.ratio.verdict == "faster"
             text = trial.why or (why if helped and trial.remedy not in used else "")
             final.append(replace(trial, in_recipe=trial.remedy in used, why=text))
-        said = tuple(Note(code="fix", text=text) for text in (*looks.untested, *notes))
+        said = tuple(Note(code="fix", text=text) for text in (*self.notes, *looks.untested, *notes))
         result = replace(
             result,
             trials=tuple(final),

@@ -78,5 +78,5 @@ def _by_request(
     if one.left_out:
         return one.left_out
     if one.remedy.asked and not folklore:
-        return "tried only when it is named with --remedy"
+        return "tried only when it is named, or with --folklore"
     return ""

@@ -114,6 +114,11 @@ class Trials(Looks):
         """Level of the words ``faster`` and ``slower``, corrected for the number of remedies."""
         return self._level
 
+    @property
+    def needed(self) -> int:
+        """Pairs below which no verdict is possible at that level."""
+        return max(FEWEST, estimate.minimum_n(self._level))
+
     def extras(self, *, synced: bool) -> list[LaunchKind]:
         """One traced round: it shows by their ledgers which changes took effect."""
         del synced
@@ -168,7 +173,8 @@ class Trials(Looks):
                 self._give_up(result, allowed - elapsed_s, cost)
             late = elapsed_s + cost * (len(self._open) + 2) > allowed
             over = not self._open or self._rounds >= stopping.PAIR_LOOKS[-1]
-            over = over or (late and self._rounds >= FEWEST)
+            over = over or (late and self._rounds >= self.needed)
+            over = over or elapsed_s > self._options.budget_s
         if not over:
             return None
         return self._combine(result, self._choose(result), elapsed_s)

@@ -10,7 +10,8 @@ from rich.text import Text
 from coldsoak.report.bench_table import bench_sheets, cause_sheets
 from coldsoak.report.breakeven_table import break_even_sheet
 from coldsoak.report.findings import print_findings
-from coldsoak.report.fix import fix_headline, fix_sheets
+from coldsoak.report.fix import fix_headline, fix_next_step, fix_notes, fix_sheets
+from coldsoak.report.hypotheses import hypotheses_sheet, scaling_sheet
 from coldsoak.report.ledger_table import breakdowns, ledger_sheet
 from coldsoak.report.remarks import counts_line, failures, next_step, notes, sources_line
 from coldsoak.report.sentence import headline
@@ -40,9 +41,14 @@ def render(result: Result, console: Console) -> None:
     print_findings(result, console)
     for sheet in sheets(result):
         print_sheet(sheet, console)
-    _print_remarks(result, console)
+    if result.kind == "fix":
+        for text in fix_notes(result):
+            print_lines(Text(f"Note: {text}", style="yellow"), console)
+    else:
+        _print_remarks(result, console)
     console.print()
-    step = Text.assemble(("Next: ", "dim"), (next_step(result), "bold cyan"))
+    command = fix_next_step(result) if result.kind == "fix" else next_step(result)
+    step = Text.assemble(("Next: ", "dim"), (command, "bold cyan"))
     console.print(step, soft_wrap=True)
 
 

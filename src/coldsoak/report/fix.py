@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from coldsoak.report.numbers import DASH, TIMES, byte_size, duration, interval, point, time_unit
@@ -12,7 +13,14 @@ if TYPE_CHECKING:
     from coldsoak.model.recipe import Recipe, Trial
     from coldsoak.model.result import Result
 
-__all__ = ["fix_headline", "fix_sheets", "left_out_sheet", "trials_sheet"]
+__all__ = [
+    "fix_headline",
+    "fix_next_step",
+    "fix_notes",
+    "fix_sheets",
+    "left_out_sheet",
+    "trials_sheet",
+]
 
 GOALS = {
     "first-result": "the first result",
@@ -47,6 +55,32 @@ def fix_sheets(result: Result) -> list[Sheet]:
     sheets = [trials_sheet(result)] if any(trial.arm for trial in result.trials) else []
     together = _together_sheet(result)
     return [*sheets, together] if together else sheets
+
+
+def fix_notes(result: Result) -> list[str]:
+    """Return what the reader should hear: about the placebo first, then about the trials."""
+    placebo = result.comparisons.get(PLACEBO)
+    lines = []
+    if placebo is not None and placebo.verdict in {"faster", "slower"}:
+        lines.append(
+            f"The placebo came out {placebo.verdict}: the machine was not quiet enough, so do not "
+            "trust small savings; measure again."
+        )
+    lines += [f"{note.text.rstrip('.')}." for note in result.notes]
+    invalid = sum(bool(one.invalid) for one in result.launches if one.round > 0)
+    if invalid:
+        lines.append(f"{invalid} launches were invalid and replaced.")
+    return lines
+
+
+def fix_next_step(result: Result) -> str:
+    """Return the command to type next."""
+    command = shlex.join(result.command)
+    if result.recipe is not None:
+        return "coldsoak recipe --as docker"
+    if any(trial.ratio and trial.ratio.verdict == "inconclusive" for trial in result.trials):
+        return f"coldsoak fix --budget {2 * max(300, result.options.budget_s):.0f} -- {command}"
+    return f"coldsoak run -- {command}"
 
 
 def trials_sheet(result: Result) -> Sheet:
@@ -158,10 +192,15 @@ def _remarks(result: Result) -> list[str]:
     pairs = [trial.ratio.estimate.n for trial in result.trials if trial.ratio]
     if pairs:
         lines.append(
-            f"{min(pairs)} to {max(pairs)} random pairs of fresh processes each; the words are "
-            f"corrected for {len(pairs)} remedies, the intervals are not."
+            f"{_range(pairs)} random pairs of fresh processes each; verdicts are corrected for "
+            f"{len(pairs)} remedies, intervals are not."
         )
     return lines
+
+
+def _range(numbers: list[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _times(recipe: Recipe) -> str:

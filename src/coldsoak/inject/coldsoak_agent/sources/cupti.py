@@ -87,6 +87,17 @@ def stop(agent):
     if _state is not None and _state.active:
         _state.flush(force=True)
         _state.report()
+        _note_environment(agent)
+
+
+def _note_environment(agent):
+    """Say which of CUDA's variables were set in the end: a program may set them after its start."""
+    import json
+
+    from coldsoak_agent.preheat_cuda import VARIABLES
+
+    found = {name: os.environ[name] for name in VARIABLES if name in os.environ}
+    agent.note("data", json.dumps({"cuda_environment": found}))
 
 
 def after_fork(agent):
