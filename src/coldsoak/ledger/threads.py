@@ -60,6 +60,7 @@ class Threads:
         self._children = {p.pid: self._next_row + i for i, p in enumerate(trace.processes)}
         self._next_row += len(trace.processes)
         self._driver_row = self._next_row
+        self._cupti_on = any(s.name == "cupti" and s.state != "off" for s in trace.sources)
         self._next_row += 1
         self._alone: dict[tuple[int, int], tuple[Evidence, Timeline]] = {}
         self._per_process: dict[int, tuple[Rows, Rows]] = {}
@@ -158,12 +159,13 @@ class Threads:
         """The stay in the driver that ends with the thread's first CUDA record: ``cuInit``.
 
         CUPTI attaches inside the first ``cuInit`` of a process, so it has no record of that call.
+        A thread that has no record at all did nothing else in the driver.
         """
         cuda = self._of_span(self.spans.is_api, spans)
         in_driver = samples.time[samples.cause == CODE[Cause.KERNEL_LAUNCH]]
-        if not cuda.any() or not len(in_driver):
+        if not len(in_driver) or not (cuda.any() or self._cupti_on):
             return Rows.none()
-        first = int(spans.start[cuda].min())
+        first = int(spans.start[cuda].min()) if cuda.any() else int(in_driver[-1]) + samples.reach
         before = np.append(in_driver[in_driver < first], first)
         breaks = np.flatnonzero(np.diff(before) > DRIVER_GAP_NS)
         begin = int(before[breaks[-1] + 1] if len(breaks) else before[0])
