@@ -15,17 +15,20 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # typing takes 5 ms to import, on the way of `exec`
 if TYPE_CHECKING:
-    from coldsoak.api import bench, load, run
+    from coldsoak.api import bench, fix, load, run
+    from coldsoak.declared import output
     from coldsoak.regions import region
     from coldsoak.remedies.preheat import preheat
 
-__all__ = ["__version__", "bench", "load", "preheat", "region", "run"]
+__all__ = ["__version__", "bench", "fix", "load", "output", "preheat", "region", "run"]
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "bench": "coldsoak.api",
+    "fix": "coldsoak.api",
     "load": "coldsoak.api",
+    "output": "coldsoak.declared",
     "preheat": "coldsoak.remedies.preheat",
     "region": "coldsoak.regions",
     "run": "coldsoak.api",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from coldsoak.model.result import Result
 
-__all__ = ["bench", "load", "run"]
+__all__ = ["bench", "fix", "load", "run"]
 
 
 def run(command: str | Sequence[str], *, echo: bool = False, **options: object) -> Result:
@@ -79,6 +80,53 @@ def bench(
     )
     command = ("bench", workload)
     return measure(made.arms, _options(options), kind="bench", command=command, notes=made.notes)
+
+
+def fix(
+    command: str | Sequence[str],
+    *,
+    goal: Literal["first-result", "first-region", "exit"] | None = None,
+    remedies: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    numerics: bool = False,
+    check: str = "",
+    output: str | Path | None = "coldsoak.recipe.toml",
+    **options: object,
+) -> Result:
+    """Try the remedies that apply to ``command`` and write those that are proved to a recipe.
+
+    Args:
+        command: An argument list, or a line that is split as a shell would.
+        goal: What is to become faster; the first result unless the program has no region.
+        remedies: Ids; empty for all that apply.
+        exclude: Ids that are not tried.
+        numerics: Remedies that may change results may be in the recipe.
+        check: Command that looks at what each launch left; its answer must not change.
+        output: Where the recipe is written, replacing what is there; None for nowhere.
+        options: Fields of :class:`coldsoak.model.result.Options`; ``launches`` is the number of
+            pairs.
+
+    Returns:
+        The saved result; ``trials`` has what became of each remedy, ``recipe`` what was proved.
+
+    Raises:
+        ColdsoakError: A remedy is unknown, or the command cannot be measured.
+
+    """
+    from coldsoak import fixing
+    from coldsoak.launch.store import write_atomically
+    from coldsoak.remedies.fixing import Wanted
+    from coldsoak.remedies.recipe import encode
+
+    argv = shlex.split(command) if isinstance(command, str) else list(command)
+    wanted = Wanted(
+        goal=goal, named=tuple(remedies), excluded=tuple(exclude), numerics=numerics, check=check
+    )
+    done = fixing.fix(argv, _options({"budget_s": 300.0, **options}), wanted)
+    if done.recipe is not None and output is not None:
+        file = Path(output)
+        write_atomically(file, encode(done.recipe, file.name))
+    return done.result
 
 
 def _options(given: Mapping[str, object]) -> Options:

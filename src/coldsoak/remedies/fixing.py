@@ -265,10 +265,8 @@ class _Fix:
         }
         final = []
         for trial in trials.values():
-            why = self._kept_out(judge, trial) if trial.arm else ""
-            helped = trial.ratio is not None and trial.ratio.verdict == "faster"
-            text = trial.why or (why if helped and trial.remedy not in used else "")
-            final.append(replace(trial, in_recipe=trial.remedy in used, why=text))
+            why = "" if trial.remedy in used else self._why_not(judge, trial)
+            final.append(replace(trial, in_recipe=trial.remedy in used, why=trial.why or why))
         said = tuple(Note(code="fix", text=text) for text in (*self.notes, *looks.untested, *notes))
         result = replace(
             result,
@@ -279,6 +277,12 @@ class _Fix:
         )
         self.store.save(result)
         return Fixed(result, recipe, self.goal, advice)
+
+    def _why_not(self, judge: Judge, trial: Trial) -> str:
+        """Say why a remedy that was tried and helped is not in the recipe all the same."""
+        if trial.ratio is None or trial.ratio.verdict != "faster":
+            return ""
+        return self._kept_out(judge, trial) or "adds nothing to the others"
 
     def _recipe(
         self, result: Result, looks: Trials, judge: Judge, trials: dict[str, Trial]

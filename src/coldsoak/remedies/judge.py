@@ -69,7 +69,7 @@ class Judge:
             kind=remedy.kind,
             title=remedy.title,
             arm=remedy.id,
-            why=why or (outputs.why if outputs.state == "differ" else ""),
+            why=why or (f"outputs differ: {outputs.why}" if outputs.state == "differ" else ""),
             at_stake_s=candidate.at_stake_s or None,
             ratio=self.ratio(result, remedy.id),
             saved=saved_of(result, self.goal, BASELINE, remedy.id),
@@ -140,7 +140,7 @@ class Judge:
         if trial.numerics == "may change" and not numerics and trial.remedy not in named:
             return "results may change; --numerics allows it"
         if trial.outputs == "differ" and not (numerics and trial.numerics == "may change"):
-            return f"outputs differ: {trial.why}"
+            return trial.why
         if trial.steady and trial.steady.verdict == "slower" and trial.remedy not in named:
             return f"later runs become slower; --remedy {trial.remedy} takes it all the same"
         return ""

@@ -75,7 +75,8 @@ def arm_of(name: str, baseline: Arm, context: Context, mixture: Mixture) -> Arm:
 
 def _joined(env: Mapping[str, str], name: str, value: str) -> str:
     if name in FLAG_VARIABLES and name in env:
-        return with_flags(env[name], *value.split())
+        there = env[name].split()
+        return with_flags(env[name], *(word for word in value.split() if word not in there))
     return value
 
 

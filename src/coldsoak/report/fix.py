@@ -169,8 +169,6 @@ def _detail(trial: Trial) -> str:
     parts = ["in the recipe"] if trial.in_recipe else []
     parts += [trial.why] if trial.why else []
     parts += [trial.proof] if trial.proof else []
-    if trial.outputs == "differ":
-        parts.append("OUTPUTS DIFFER")
     if trial.numerics == "may change":
         parts.append("results may change")
     if trial.memory_bytes and abs(trial.memory_bytes) >= WORTH_SAYING:
