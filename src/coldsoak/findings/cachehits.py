@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from coldsoak.findings.view import View
     from coldsoak.model.facts import Facts
 
-__all__ = ["Lookups", "lookups"]
+__all__ = ["Lookups", "jax_cache_on", "lookups"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ _KNOWN = (
         "JAX's compilation cache",
         lambda facts: _count(facts, "jax", "cache_hits"),
         _jax_misses,
-        lambda facts: _count(facts, "jax", "cache_write"),
+        lambda facts: _count(facts, "jax", "cache_misses"),
         ("backend_compile",),
     ),
     _Known(
@@ -93,6 +93,19 @@ _KNOWN = (
 )
 
 
+def jax_cache_on(view: View, arm: str) -> bool:
+    """Tell whether JAX had a cache folder: it also asks, and misses, without one.
+
+    The variable or the program names it, or an executable was read or written. (JAX reports
+    ``cache_misses`` when it writes.)
+    """
+    if view.env(arm).get("JAX_COMPILATION_CACHE_DIR"):
+        return True
+    if any("compilation_cache_dir" in one.text for one in view.files):
+        return True
+    return any(_count(facts, "jax", "cache_hits", "cache_misses") for facts in view.facts(arm))
+
+
 def lookups(view: View, arm: str) -> list[Lookups]:
     """Return the caches that were asked in the traced launches of ``arm``."""
     facts = view.facts(arm)
@@ -106,7 +119,7 @@ def lookups(view: View, arm: str) -> list[Lookups]:
     for known in _KNOWN:
         last = facts[-1]
         hits, misses = known.hits(last), known.misses(last)
-        if not hits + misses:
+        if not hits + misses or (known.cache == "jax" and not jax_cache_on(view, arm)):
             continue
         times = [
             sum(e.ns for e in one.events if e.source == known.cache and e.name in known.compiling)

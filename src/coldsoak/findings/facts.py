@@ -11,7 +11,7 @@ import numpy as np
 
 from coldsoak.findings.cards import peaks
 from coldsoak.ledger.arrays import Ints, column
-from coldsoak.findings.repeats import explained, jit_callers, repeats
+from coldsoak.findings.repeats import explained, jit_callers, repeats, shared_misses
 from coldsoak.ledger.names import short_kernel
 from coldsoak.model.facts import Card, Copied, Event, Facts, KernelUse, Memory, Work
 
@@ -57,6 +57,7 @@ def extract(trace: Trace, launch: Launch, log: str = "") -> Facts:
         memory=tuple(_memory(trace)),
         events=_events(trace),
         repeats=repeats(trace),
+        shared_misses=shared_misses(trace),
         jit_callers=jit_callers(trace),
         libraries=tuple(sorted(p for k, p in trace.info.items() if k.startswith("library:"))),
         placements=placements_of(log),

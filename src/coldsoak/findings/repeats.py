@@ -15,7 +15,7 @@ from coldsoak.model.facts import Repeat
 if TYPE_CHECKING:
     from coldsoak.model.trace import Trace
 
-__all__ = ["explained", "jit_callers", "repeats"]
+__all__ = ["explained", "jit_callers", "repeats", "shared_misses"]
 
 REPEATS = 24
 STARTS = 8
@@ -66,6 +66,25 @@ def _repeat(key: tuple[int, str, str, str], rows: list[tuple[int, int, str]]) ->
         starts=tuple(start for start, _, _ in later[:STARTS]),
         details=tuple(dict.fromkeys(detail for _, _, detail in later))[:DETAILS],
     )
+
+
+_MISSED = re.compile(r"(?:hit=False|cache_state=miss).*?\bkey=([^,]+)")
+_SHARED = 64
+
+
+def shared_misses(trace: Trace) -> dict[str, int]:
+    """Return the cache keys that more than one process missed, with the number of processes."""
+    pids = [track.pid for track in trace.tracks]
+    spans = trace.spans
+    who: dict[str, set[int]] = defaultdict(set)
+    rows = zip(column(spans.track).tolist(), column(spans.detail).tolist(), strict=True)
+    for track, detail in rows:
+        match = _MISSED.search(trace.strings[detail]) if detail >= 0 else None
+        if match:
+            who[match[1]].add(pids[track])
+    shared = {key: len(found) for key, found in who.items() if len(found) > 1}
+    most = sorted(shared, key=lambda key: (-shared[key], key))[:_SHARED]
+    return {key: shared[key] for key in most}
 
 
 def jit_callers(trace: Trace) -> dict[str, int]:

@@ -115,6 +115,8 @@ class Facts(Frozen, kw_only=True):
     """The 200 with the most time."""
     repeats: tuple[Repeat, ...] = ()
     """At most 24, most time first."""
+    shared_misses: dict[str, int] = {}
+    """Keys of compile caches that several processes of the launch looked for in vain, with how many."""
     jit_callers: dict[str, int] = {}
     """Host samples by the library that had the driver compile PTX at that moment."""
     libraries: tuple[str, ...] = ()

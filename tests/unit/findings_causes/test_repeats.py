@@ -1,6 +1,6 @@
 """From a trace to what was compiled again and who had the driver compile."""
 
-from coldsoak.findings.repeats import explained, jit_callers, repeats
+from coldsoak.findings.repeats import explained, jit_callers, repeats, shared_misses
 from coldsoak.model.trace import Frames, Samples, Spans, Trace, Track, pack
 
 LOG = """TRACING CACHE MISS at a.py:4 (<module>):
@@ -23,7 +23,7 @@ class Builder:
             self.strings.append(text)
         return self.strings.index(text)
 
-    def span(self, source, name, start, end, detail, *, track=0):  # noqa: PLR0917
+    def span(self, source, name, start, end, detail, *, track=0):
         texts = (self.index(source), self.index(name))
         self.rows.append((start, end, track, *texts, self.index(detail) if detail else -1, 0))
 
@@ -84,3 +84,13 @@ def test_jax_explains_what_differs():
         "step: at x, now f32[]{weak_type=False} and before f32[]{weak_type=True}",
     )
     assert explained("nothing of the kind\n") == ()
+
+
+def test_keys_that_several_processes_miss():
+    b = Builder()
+    for track in (0, 1):
+        b.span("jax", "cache_read", track, track + 1, "hit=False, key=jit_f-1", track=track)
+        b.span("jax", "cache_read", track, track + 1, "hit=True, key=jit_g-2", track=track)
+    b.span("jax", "cache_read", 5, 6, "hit=False, key=jit_h-3")
+    b.span("jax", "cache_read", 7, 8, "hit=False, key=jit_h-3")
+    assert shared_misses(b.trace()) == {"jit_f-1": 2}

@@ -83,13 +83,16 @@ def test_a_pool_of_most_of_the_card(make, found):
     assert found("pool-reserved", pool(make, 4, ms=3)) == []
 
 
-def jax_cache(make, hits, reads=5, writes=0, cold=("process",)):
+FOLDER = {"JAX_COMPILATION_CACHE_DIR": "/home/me/jax"}
+
+
+def jax_cache(make, *, hits, reads=5, writes=0, cold=("process",), env=FOLDER):
     events = [make.event("jax", "cache_read", reads), make.event("jax", "backend_compile", ms=900)]
     if hits:
         events.append(make.event("jax", "cache_hits", hits))
     if writes:
-        events.append(make.event("jax", "cache_write", writes))
-    return make.result(packages={"jax": 0.0}, facts=make.facts(*events), cold=cold)
+        events.append(make.event("jax", "cache_misses", writes))
+    return make.result(packages={"jax": 0.0}, facts=make.facts(*events), cold=cold, env=env)
 
 
 def test_a_jax_cache_that_keeps_nothing(make, found):
@@ -107,6 +110,21 @@ def test_hits_or_an_emptied_cache_are_no_finding(make, found):
     assert found(code, jax_cache(make, hits=5)) == []
     assert found(code, jax_cache(make, hits=4)) == []
     assert found(code, jax_cache(make, hits=0, cold=("cache",))) == []
+
+
+def test_jax_without_a_cache_folder_asks_in_vain_and_that_is_no_finding(make, found):
+    assert found("cache-configured-but-missed", jax_cache(make, hits=0, env={})) == []
+
+
+def test_processes_that_miss_the_same_key(make, found):
+    code, misses = "cache-stampede", {"jit_f-1": 3, "jit_g-2": 3}
+    (finding,) = found(code, make.result(facts=make.facts(shared_misses=misses)))
+    assert finding.text.startswith("6 compilations of 2 programs: up to 3 processes")
+    plain = make.result(packages={"jax": 0.0}, facts=make.facts(shared_misses=misses))
+    assert found(code, plain) == []
+    kept = make.event("jax", "cache_misses", 6)
+    filled = make.result(packages={"jax": 0.0}, facts=make.facts(kept, shared_misses=misses))
+    assert len(found(code, filled)) == 1
 
 
 def test_a_cache_of_torch_compile_that_misses(make, found):
