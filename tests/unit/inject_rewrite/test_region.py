@@ -46,9 +46,9 @@ def test_async(listener):
     )
     regions = listener.of("region")
     assert sorted(r[8] for r in regions) == ["shared", "shared", "task", "task"]
-    shared = [r[6] for r in regions if r[8] == "shared"]
-    assert shared[0] == pytest.approx(0.01, abs=0.008)
-    assert shared[1] == pytest.approx(0.03, abs=0.008)
+    short, long = sorted(r[6] for r in regions if r[8] == "shared")
+    assert short >= 0.009  # asyncio's clock may round a sleep down by some of its resolution
+    assert long >= 0.029
 
 
 def test_shared_by_threads(listener):

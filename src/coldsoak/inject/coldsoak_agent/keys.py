@@ -22,6 +22,7 @@ counter.
 
 import sys
 from _thread import allocate_lock
+from sys import getrefcount, gettrace
 from time import monotonic_ns
 from types import BuiltinFunctionType, FunctionType, ModuleType
 
@@ -46,6 +47,8 @@ _KNOWN_TYPES = frozenset((
 _NAMED = frozenset((FunctionType, BuiltinFunctionType, type))
 
 _codes = {}
+_places = {}
+"""The places of each code object of the user's by instruction, None for other code; by id."""
 _cache = {}
 _ids = {}
 _families = {}
@@ -66,13 +69,14 @@ def reset():
 class _Code:
     """What is known of a code object that was met on a stack."""
 
-    __slots__ = ("code", "copies", "counters", "names", "places", "user")
+    __slots__ = ("code", "copies", "counters", "hot", "names", "places", "user")
 
     def __init__(self, code):
         self.code = code  # keeps its id() taken
         self.user = _is_user(code.co_filename)
         self.copies = bool(_COPIES and code.co_flags & _OPTIMIZED)
         self.names, self.counters, self.places = {}, set(), {}
+        self.hot = self.places if self.user else None
         if self.user and not (self.copies and _PEEKS.intersection(code.co_names)):
             found = rewrite.names_of(code)
             if found is None:
@@ -96,9 +100,10 @@ class _Code:
 class _Place:
     """An instruction of a code object, and the names that may name a case there."""
 
-    __slots__ = ("idle", "names")
+    __slots__ = ("copies", "counters", "idle", "names")
 
     def __init__(self, known, line):
+        self.copies, self.counters = known.copies, known.counters
         self.names = tuple(
             name
             for name, (_, blocks) in known.names.items()
@@ -143,26 +148,26 @@ def key_of(frame, head=()):
     ``head`` is what else belongs to the key: (name, text) pairs of a declared region.
     """
     parts = [head]
+    add = parts.append
     users = skipped = 0
     first = frame
     while frame is not None:
-        code = frame.f_code
-        known = _codes.get(id(code))
-        if known is None:
-            known = _learn(code)
-        if known.user:
-            place = known.places.get(frame.f_lasti)
-            if place is None:
-                place = known.place(frame)
-            parts.append(place)
-            if place.names:
-                _values(frame, known, place, parts)
-            users += 1
-            if users == _FRAMES:
-                break
-        else:
+        places = _places.get(id(frame.f_code), _places)
+        if places is _places:
+            places = _learn(frame.f_code).hot
+        if places is None:
             skipped += 1
             if skipped == _WALK:
+                break
+        else:
+            place = places.get(frame.f_lasti)
+            if place is None:
+                place = _codes[id(frame.f_code)].place(frame)
+            add(place)
+            if place.names:
+                _values(frame, place, add)
+            users += 1
+            if users == _FRAMES:
                 break
         frame = frame.f_back
     found = tuple(parts)
@@ -173,39 +178,42 @@ def key_of(frame, head=()):
 def _learn(code):
     if len(_codes) > _MANY:  # a program that makes code without end
         _codes.clear()
+        _places.clear()
         _cache.clear()
     known = _codes[id(code)] = _Code(code)
+    _places[id(code)] = known.hot
     return known
 
 
-def _values(frame, known, place, parts):
-    copies = known.copies
-    if copies and sys.gettrace() is not None:
+def _values(frame, place, add):
+    copies = place.copies
+    if copies and gettrace() is not None:
         return
     values = frame.f_locals
+    get = values.get
     idle = True
     for name in place.names:
-        value = values.get(name)
+        value = get(name)
         kind = type(value)
-        if value is None or kind in _opaque:
-            parts.append(None)
-            continue
-        idle = False
         if kind is str:
-            parts.append(value if len(value) <= _WIDTH else None)
+            add(value if len(value) <= _WIDTH else None)
         elif kind is int:
-            parts.append(None if name in known.counters else value)
+            add(None if name in place.counters else value)
+        elif value is None or kind in _opaque:
+            add(None)
+            continue
         elif kind in _NAMED:
-            parts.append(value.__qualname__)
+            add(value.__qualname__)
         elif kind is bool or kind is float:
-            parts.append((kind, value))
+            add((kind, value))
         else:
-            parts.append(_label(value))
+            add(_label(value))
+        idle = False
     if idle:
         place.count_idle()
     if copies:
-        value = None
-        if sys.getrefcount(values) <= 3:  # the frame, this function, the argument
+        value = get = None
+        if getrefcount(values) <= 3:  # the frame, this function, the argument
             values.clear()  # or the copy would keep the program's arrays alive
 
 
@@ -310,7 +318,7 @@ def _case(frame, known):
     """Return (code info, name, text, integer that may be a counter) for each value that counts."""
     parts = []
     names = known.place(frame).names
-    if not names or (known.copies and sys.gettrace() is not None):
+    if not names or (known.copies and gettrace() is not None):
         return parts
     values = frame.f_locals
     for name in names:
@@ -323,7 +331,7 @@ def _case(frame, known):
         parts.append((known, name, text, value if free else None))
     if known.copies:
         value = None
-        if sys.getrefcount(values) <= 3:
+        if getrefcount(values) <= 3:
             values.clear()
     return parts
 

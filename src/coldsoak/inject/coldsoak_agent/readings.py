@@ -214,9 +214,8 @@ def _start(site, function):
         record = _record(site, _getframe(1))
         record[_NS] = monotonic_ns()
         value = record[_VALUE] = function()
-        twin = _new.get(value)
-        if twin is not None:
-            _join(record, twin)
+        if value in _new:
+            _join(record, _new[value])
         _new[value] = record
         return value
 
@@ -224,10 +223,25 @@ def _start(site, function):
 
 
 def _end(site, function):
+    if agent.mode == "synced":
+        return _with_arguments(site, function)
+
     def read():
         value = function()
         ns = monotonic_ns()
-        _keep(_record(site, _getframe(1) if site.lonely else None), value, ns)
+        if site.lonely or site.left <= 1:
+            _keep(_record(site, _getframe(1) if site.lonely else None), value, ns)
+            return value
+        site.left -= 1
+        try:
+            thread = _local_id.thread
+        except AttributeError:
+            thread = _local_id.thread = get_native_id()
+        record = [_next_id(), site, -1, thread, ns, value, 0, None, None]
+        _pending.append(record)
+        if value in _new:
+            _join(record, _new[value])
+        _new[value] = record
         return value
 
     return read
@@ -341,27 +355,29 @@ def _pair(end, start, token, frame):
         start = twin
     ends = start[_ENDS]
     if ends is None:
-        ends = start[_ENDS] = set()
-    if token in ends or end[_ID] in ends:
+        start[_ENDS] = [token, end[_ID]]
+    elif token in ends or end[_ID] in ends:
         return
-    ends.add(token)
-    ends.add(end[_ID])
+    else:
+        ends += (token, end[_ID])
     if start[_KEY] < 0:
         start[_KEY] = key_of(frame)
     if end[_KEY] < 0:
         end[_KEY] = start[_KEY]
-    _learn(end, END)
-    _learn(start, START)
+    site = end[_SITE]
+    if not site.role & END:
+        _learn(site, END)
+    if not start[_SITE].role & START:
+        _learn(start[_SITE], START)
     if agent.mode == "synced" and not end[_READY]:
         end[_READY] = _wait()
     _pending.append((end, start))
-    _write(_PER_SITE - end[_SITE].left > _HOT)
+    # the end's own reading of the clock is near enough to now
+    if site.left > _PER_SITE - _HOT or end[_NS] - _last_write >= _WRITE_EVERY_NS:
+        _write()
 
 
-def _learn(record, role):
-    site = record[_SITE]
-    if site.role & role:
-        return
+def _learn(site, role):
     site.role |= role
     for token, (function, _) in list(_readers.items()):
         if _sites.get((token, (site.base, site.unit))) is site:
@@ -371,7 +387,8 @@ def _learn(record, role):
 def add_region(kind, key, start_ns, end_ns, seconds, name="", ready_ns=0, loops=1):
     """Write a region that has no readings: ``declared`` or ``timeit``."""
     _pending.append((kind, key, get_native_id(), start_ns, end_ns, seconds, name, ready_ns, loops))
-    _write(hot=len(_pending) > _HOT)
+    if len(_pending) <= _HOT or end_ns - _last_write >= _WRITE_EVERY_NS:
+        _write()
 
 
 def ready_ns():
@@ -379,11 +396,10 @@ def ready_ns():
     return _wait() if agent.mode == "synced" else 0
 
 
-def _write(hot):
+def _write():
+    """Hand over what is pending: the first regions of a place at once, later ones now and then."""
     global _last_write
     now = monotonic_ns()
-    if hot and now - _last_write < _WRITE_EVERY_NS:
-        return
     flush()
     agent.spool.flush()
     _last_write = monotonic_ns()
