@@ -42,6 +42,14 @@ def _dispatch(words: list[str]) -> None:
         from coldsoak.cli.exec import execute
 
         execute(words[1:])
+    if words[:1] == ["serve-warm"]:
+        from coldsoak.cli.serve_warm import serve_warm
+
+        serve_warm(words[1:])
+    if words[:1] == ["run-warm"]:  # as exec
+        from coldsoak.cli.serve_warm import run_warm
+
+        run_warm(words[1:])
     from coldsoak.cli.app import app
 
     app(words, prog_name="coldsoak")

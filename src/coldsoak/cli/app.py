@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from coldsoak import __version__
-from coldsoak.cli import bench, devices, doctor, exec, explain, report, results, run, schema  # noqa: A004
+from coldsoak.cli import (
+    bench,
+    devices,
+    doctor,
+    exec,
+    explain,
+    report,
+    results,
+    run,
+    schema,
+    serve_warm,
+)
 from coldsoak.cli import fix as fix_command
 from coldsoak.cli import recipe as recipe_command
 
@@ -57,10 +68,18 @@ app.command("recipe")(recipe_command.recipe)
 app.command("report")(report.report)
 app.command("explain")(explain.explain)
 app.command("devices")(devices.devices)
+app.command("doctor", context_settings=_COMMAND_FOLLOWS)(doctor.doctor)
 app.command("results")(results.results)
 app.command("schema")(schema.schema)
-app.command(
-    "exec",
-    add_help_option=False,
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-)(exec.listed)
+
+# These parse their options themselves, before Typer is imported; here they are listed.
+for _name, _listed in (
+    ("exec", exec.listed),
+    ("serve-warm", serve_warm.serve_listed),
+    ("run-warm", serve_warm.run_listed),
+):
+    app.command(
+        _name,
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    )(_listed)
