@@ -18,7 +18,9 @@ __all__ = [
     "busy_machine",
     "device_of",
     "devices_of",
+    "high",
     "later_median",
+    "least_difference",
     "mostly",
     "period_of",
     "walls",
@@ -30,6 +32,8 @@ SMALLEST_S = 1e-3
 """Seconds below which a difference between runs is left alone: the scheduler makes such by itself."""
 BUSY = 0.15
 """Share of the machine that others took, above which odd series may be their doing."""
+BUSY_LEAST_S = 0.15
+"""Seconds by which runs must differ then: threads that wait for a core were seen to take 0.08."""
 PERIODS = range(2, 9)
 FULL_PERIODS = 4
 """Repetitions that a period needs in a launch before it is one."""
@@ -63,7 +67,17 @@ def busy_machine(view: View, arm: str) -> bool:
     return bool(shares) and median(shares) > BUSY
 
 
-def period_of(row: Sequence[float]) -> int | None:
+def least_difference(view: View, arm: str) -> float:
+    """Return the seconds by which runs must differ before the scheduler is no explanation."""
+    return BUSY_LEAST_S if busy_machine(view, arm) else SMALLEST_S
+
+
+def high(row: Sequence[float]) -> float:
+    """Return what nine of ten values stay below; the largest of fewer than ten."""
+    return sorted(row)[-1 - len(row) // 10] if row else 0.0
+
+
+def period_of(row: Sequence[float], least: float = SMALLEST_S) -> int | None:
     """Return N when every Nth run of a row stands out by more than twice, and no other run does.
 
     Run 0 is left out: it is slow for reasons of its own.
@@ -75,7 +89,7 @@ def period_of(row: Sequence[float]) -> int | None:
         for phase in range(period):
             slow = runs[phase::period]
             others = [value for i, value in enumerate(runs) if i % period != phase]
-            limit = max(SLOW * median(others), median(others) + SMALLEST_S)
+            limit = max(SLOW * median(others), median(others) + least)
             stand_out = sum(value > limit for value in slow)
             strays = sum(value > limit for value in others)
             if stand_out >= 0.9 * len(slow) and strays <= 0.1 * len(others):

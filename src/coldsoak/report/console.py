@@ -59,6 +59,9 @@ def sheets(result: Result) -> Iterator[Sheet]:
         return
     if result.kind == "bench":
         yield from bench_sheets(result)
+        grows = scaling_sheet(result)
+        if grows is not None:
+            yield grows
         pays = break_even_sheet(result)
         if pays is not None:
             yield pays
@@ -73,6 +76,8 @@ def sheets(result: Result) -> Iterator[Sheet]:
 def _run_sheets(result: Result, summary: Summary) -> Iterator[Sheet]:
     candidates = (
         regions_sheet(result, summary),
+        hypotheses_sheet(result, summary),
+        scaling_sheet(result),
         phases_sheet(result, summary),
         imports_sheet(result, summary.arm),
         processes_sheet(result, summary.arm),

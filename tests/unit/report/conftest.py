@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 import pytest
 from msgspec.structs import replace
 
+from coldsoak.findings.mistakes import async_timing
+from coldsoak.findings.view import View
 from coldsoak.model.causes import Cause
 from coldsoak.model.ledger import Evidence, Item, Ledger, Line
 from coldsoak.model.result import (
@@ -292,7 +294,8 @@ def asynchronous():
         synced = make.launch(index, runs, kind="synced")
         done = tuple(replace(e, ready_ns=e.end_ns + round(0.42 * MS)) for e in synced.executions)
         launches.append(replace(synced, executions=done))
-    return finish(launches, [region("step", label="step (train.py:40-44)")])
+    result = finish(launches, [region("step", label="step (train.py:40-44)")])
+    return replace(result, findings=tuple(async_timing.find(View(result))))
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ compiled, plans built, algorithms searched and buffers allocated for each shape.
 shape does nothing for the next. The cost follows the shape and not the data.
 
 It fires when a region runs with several shapes, named by short local values, and for at least one
-that was not the first, run 0 takes at least twice its later runs and a millisecond more, in four of
-five launches.
+that was not the first, run 0 takes at least twice its later runs and a millisecond more (150 ms
+where other work was taking the machine), in four of five launches.
 
 Warm up every shape that will come, pad to a few shapes, or let the compiler work with symbolic ones.
 """
@@ -18,7 +18,7 @@ from collections import defaultdict
 from statistics import median
 from typing import TYPE_CHECKING
 
-from coldsoak.findings.patterns import SMALLEST_S, later_median, mostly, walls
+from coldsoak.findings.patterns import high, later_median, least_difference, mostly, walls
 from coldsoak.findings.words import plural, seconds_text
 from coldsoak.model.finding import Finding
 
@@ -82,6 +82,7 @@ def _groups(view: View) -> Iterable[tuple[str, list[Series]]]:
 
 def _cost(view: View, arm: str, series: Series) -> tuple[float, float] | None:
     rows = [row for row in walls(view, arm, series.id) if len(row) > 1]
-    if not mostly(r[0] >= max(TIMES * (m := later_median(r)), m + SMALLEST_S) for r in rows):
+    least = least_difference(view, arm)
+    if not mostly(r[0] >= max(TIMES * high(r[1:]), later_median(r) + least) for r in rows):
         return None
     return median(row[0] for row in rows), median(map(later_median, rows))

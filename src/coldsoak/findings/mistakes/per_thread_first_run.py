@@ -5,8 +5,8 @@ run it: handles, plans and contexts are kept for each thread. A warm-up in the m
 warm the workers.
 
 It fires when the first runs on threads other than the first one take at least twice as long as the
-repeated runs on the same threads, and a millisecond more, with two such threads or more, in four
-of five launches.
+repeated runs on the same threads, and a millisecond more (150 ms where other work was taking the
+machine), with two such threads or more, in four of five launches.
 
 Warm up in each worker, or keep to one thread for the device.
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from coldsoak.findings.patterns import SMALLEST_S, mostly
+from coldsoak.findings.patterns import least_difference, mostly
 from coldsoak.findings.words import seconds_text
 from coldsoak.model.finding import Finding
 
@@ -38,7 +38,8 @@ def find(view: View) -> Iterator[Finding]:
     """Yield one finding for each series whose cost comes back on new threads."""
     for arm, series, _ in view.each():
         found = [split for row in view.runs(arm, series.id) if (split := _split(row))]
-        if not mostly(a >= max(TIMES * b, b + SMALLEST_S) for a, b, _ in found):
+        least = least_difference(view, arm)
+        if not mostly(a >= max(TIMES * b, b + least) for a, b, _ in found):
             continue
         first, again = median(f[0] for f in found), median(f[1] for f in found)
         threads = int(median(f[2] for f in found))

@@ -17,7 +17,7 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING
 
-from coldsoak.findings.patterns import mostly, period_of, walls
+from coldsoak.findings.patterns import least_difference, mostly, period_of, walls
 from coldsoak.findings.words import seconds_text
 from coldsoak.model.finding import Finding
 
@@ -63,7 +63,8 @@ def find(view: View) -> Iterator[Finding]:
 
 def common_period(view: View, arm: str, series: str) -> int | None:
     """Return the period that most launches show."""
-    periods = [period_of(row) for row in walls(view, arm, series)]
+    least = least_difference(view, arm)
+    periods = [period_of(row, least) for row in walls(view, arm, series)]
     if not periods:
         return None
     period, _ = Counter(periods).most_common(1)[0]

@@ -17,7 +17,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from coldsoak.findings.advice import framework_of, waiting_lines
-from coldsoak.findings.patterns import mostly, walls
+from coldsoak.findings.patterns import least_difference, mostly, walls
 from coldsoak.findings.words import seconds_text
 from coldsoak.model.finding import Finding
 
@@ -41,7 +41,7 @@ def find(view: View) -> Iterator[Finding]:
     """Yield one finding for each series that begins with runs that only queue."""
     for arm, series, _ in view.each():
         rows = [row for row in walls(view, arm, series.id) if len(row) >= RUNS]
-        if not mostly(map(_steps_up, rows)):
+        if not mostly(_steps_up(row, least_difference(view, arm)) for row in rows):
             continue
         outlasts = any(w.tail_ns > 0 for row in view.work(arm, series.id) for w in row[1:4])
         jax = framework_of(view, arm, view.source(view.place(series.start)[0])) == "jax"
@@ -70,10 +70,10 @@ def find(view: View) -> Iterator[Finding]:
         )
 
 
-def _steps_up(row: list[float]) -> bool:
+def _steps_up(row: list[float], least: float) -> bool:
     """Tell whether the later half is slow throughout and the runs before the step quick."""
     early, late = median(row[EARLY]), median(row[len(row) // 2 :])
-    if late < TIMES * early:
+    if late < max(TIMES * early, early + least):
         return False
     middle = (early * late) ** 0.5
     step = next((i for i, run in enumerate(row[1:], start=1) if run > middle), len(row))

@@ -17,7 +17,7 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
-from coldsoak.findings.patterns import mostly
+from coldsoak.findings.patterns import busy_machine, least_difference, mostly
 from coldsoak.findings.words import seconds_text
 from coldsoak.model.finding import Finding
 
@@ -43,7 +43,8 @@ def find(view: View) -> Iterator[Finding]:
     """Yield one finding for each series that is slow after pauses."""
     for arm, series, _ in view.each():
         pairs = [pair for row in view.runs(arm, series.id) if (pair := _split(row))]
-        if not mostly(a >= max(TIMES * b, b + MORE_S) for a, b, _ in pairs):
+        least = max(MORE_S, least_difference(view, arm) if busy_machine(view, arm) else 0.0)
+        if not mostly(a >= max(TIMES * b, b + least) for a, b, _ in pairs):
             continue
         after, close = median(p[0] for p in pairs), median(p[1] for p in pairs)
         pause = median(p[2] for p in pairs)
