@@ -122,7 +122,7 @@ def fix(
     wanted = Wanted(
         goal=goal, named=tuple(remedies), excluded=tuple(exclude), numerics=numerics, check=check
     )
-    done = fixing.fix(argv, _options({"budget_s": 300.0, **options}), wanted)
+    done = fixing.fix(argv, _options({"budget_s": 600.0, **options}), wanted)
     if done.recipe is not None and output is not None:
         file = Path(output)
         write_atomically(file, encode(done.recipe, file.name))

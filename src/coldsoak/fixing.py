@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -17,23 +18,17 @@ if TYPE_CHECKING:
     from coldsoak.model.result import Options, Result
     from coldsoak.remedies.fixing import Fixed, Wanted
 
-__all__ = ["DIAGNOSIS_SHARE", "diagnose", "fix"]
+__all__ = ["diagnose", "fix"]
 
-DIAGNOSIS_SHARE = 0.15
-"""Of the budget."""
 DIAGNOSIS_LAUNCHES = 3
+"""Timed launches of a diagnosis; one traced launch and one discarded come with them."""
 
 
 def diagnose(
     command: Sequence[str], options: Options, *, progress: Progress | None = None
 ) -> Result:
     """Measure the unchanged command shortly, with traces: where are the seconds?"""
-    short = replace(
-        options,
-        launches=DIAGNOSIS_LAUNCHES,
-        budget_s=options.budget_s * DIAGNOSIS_SHARE,
-        trace=True,
-    )
+    short = replace(options, launches=DIAGNOSIS_LAUNCHES, trace=True)
     return pipeline.measure(
         [pipeline.command_arm(command)], short, kind="run", command=command, progress=progress
     )
@@ -64,12 +59,14 @@ def fix(
     from coldsoak.launch.store import Store
     from coldsoak.remedies.fixing import fix as try_remedies
 
+    began = time.monotonic()
     if diagnosis is None:
         diagnosis = diagnose(command, options, progress=progress)
     _check(diagnosis, command)
+    left = max(0.0, options.budget_s - (time.monotonic() - began))
     return try_remedies(
         diagnosis,
-        replace(options, budget_s=options.budget_s * (1 - DIAGNOSIS_SHARE)),
+        replace(options, budget_s=left),
         wanted,
         store=Store(),
         progress=progress,

@@ -36,7 +36,7 @@ def fix(
             help="What is to become faster; else the first result, or the exit without a region.",
         ),
     ] = None,
-    budget: opt.Budget = 300.0,
+    budget: opt.Budget = 600.0,
     pairs: Annotated[
         int | None,
         typer.Option(

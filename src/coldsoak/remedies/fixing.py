@@ -23,6 +23,7 @@ from coldsoak.remedies.registry import ADVICE, PLACEBO, REMEDIES, find
 from coldsoak.remedies.trials import (
     BASELINE,
     EARLY,
+    ONCE,
     PLACEBO_ARM,
     TRIALS_SHARE,
     Trials,
@@ -160,6 +161,7 @@ class _Fix:
             self.options,
             self.goal,
             [one.remedy.id for one in tried],
+            launch_s=self._launch_s(),
             choose=self._winners,
             make=self._make,
         )
@@ -186,11 +188,10 @@ class _Fix:
 
     def _affordable(self, ranked: list[Candidate]) -> list[Candidate]:
         """Leave out the last of the ranking when the budget does not even carry the early look."""
-        walls = [one.wall_ns / 1e9 for one in self.diagnosis.launches]
-        if self.options.launches is not None or not walls:
+        launch_s = self._launch_s()
+        if self.options.launches is not None or not launch_s:
             return ranked
-        rounds = EARLY + 1 + 2
-        room = int(self.options.budget_s * TRIALS_SHARE / (middle(walls) * rounds)) - 2
+        room = int(self.options.budget_s * TRIALS_SHARE / (launch_s * (EARLY + ONCE))) - 2
         kept, found = 0, []
         for one in ranked:
             if not one.left_out and (kept := kept + 1) > max(room, 1):
@@ -209,6 +210,11 @@ class _Fix:
             self.notes.append(
                 f"{needed} pairs instead of {asked}: with {remedies} remedies fewer cannot be clear"
             )
+
+    def _launch_s(self) -> float:
+        """Return what a launch of the unchanged command took in the diagnosis."""
+        walls = [one.wall_ns / 1e9 for one in self.diagnosis.launches if one.kind == "timed"]
+        return middle(walls) if walls else 0.0
 
     def _arms(self, tried: Sequence[Candidate]) -> list[Arm]:
         base = self._baseline()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from coldsoak.launch.looks import Looks
-from coldsoak.launch.schedule import extras_for
+from coldsoak.launch.schedule import TRACED_COST, extras_for
 from coldsoak.stats import estimate, paired, stopping, summary
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ WITHOUT = "without "
 
 EARLY = 4
 """Pairs after which arms may be given up for want of time."""
+ONCE = 1 + TRACED_COST
+"""Rounds that give no pair: the discarded one and the traced one."""
 TRIALS_SHARE = 0.65
 """Share of the budget for the single remedies; the rest is for the combination."""
 FEWEST = estimate.minimum_n(0.95)
@@ -87,13 +89,21 @@ class Trials(Looks):
         options: With the budget, and the number of pairs if the user fixed it.
         goal: What is compared.
         tried: Ids of the remedies, in order of what is at stake; their arms have the same names.
+        launch_s: What a launch takes, as far as the diagnosis tells.
         choose: Says which remedies won.
         make: Makes the arms of combinations.
 
     """
 
     def __init__(
-        self, options: Options, goal: Goal, tried: Sequence[str], *, choose: Choose, make: Make
+        self,
+        options: Options,
+        goal: Goal,
+        tried: Sequence[str],
+        *,
+        launch_s: float,
+        choose: Choose,
+        make: Make,
     ) -> None:
         super().__init__(paired=True, options=options)
         self._goal = goal
@@ -101,6 +111,7 @@ class Trials(Looks):
         self._make = make
         self._open = list(tried)
         self._level = paired.corrected_level(max(len(tried), 1))
+        self._first = self._planned(launch_s)
         self.combinations: list[Combination] = []
         self.given_up: dict[str, str] = {}
         """Arms closed without a verdict, and why."""
@@ -118,6 +129,23 @@ class Trials(Looks):
     def needed(self) -> int:
         """Pairs below which no verdict is possible at that level."""
         return max(FEWEST, estimate.minimum_n(self._level))
+
+    @property
+    def forecast_pairs(self) -> int:
+        """Pairs of each remedy that are planned."""
+        return self._options.launches or self._first
+
+    def _planned(self, launch_s: float) -> int:
+        """Return the pairs of the first look: as many as the budget carries, twelve at the most.
+
+        The number is fixed before the first launch, so it needs no correction for looking.
+        """
+        round_s = launch_s * (len(self._open) + 2)
+        most = stopping.PAIR_LOOKS[0]
+        if round_s <= 0:
+            return most
+        carried = int(self._options.budget_s * TRIALS_SHARE / round_s - ONCE)
+        return min(most, max(self.needed, carried))
 
     def extras(self, *, synced: bool) -> list[LaunchKind]:
         """One traced round: it shows by their ledgers which changes took effect."""
@@ -151,13 +179,11 @@ class Trials(Looks):
         done = len(result.launches)
         cost = _launch_s(result)
         left = max(0.0, self._options.budget_s - elapsed_s)
-        wanted = (self._pairs_wanted() + 1 - min(self._rounds, self._pairs_wanted())) * arms
+        pairs = self.forecast_pairs
+        wanted = (pairs + 1 - min(self._rounds, pairs)) * arms
         if cost:
             wanted = min(wanted, int(left / cost) + 1)
         return done + max(1, wanted), left
-
-    def _pairs_wanted(self) -> int:
-        return self._options.launches or stopping.PAIR_LOOKS[0]
 
     # The single remedies
 
@@ -173,7 +199,7 @@ class Trials(Looks):
                 self._give_up(result, allowed - elapsed_s, cost)
             late = elapsed_s + cost * (len(self._open) + 2) > allowed
             over = not self._open or self._rounds >= stopping.PAIR_LOOKS[-1]
-            over = over or (late and self._rounds >= self.needed)
+            over = over or (late and self._rounds >= self._first)
             over = over or elapsed_s > self._options.budget_s
         if not over:
             return None
@@ -181,7 +207,7 @@ class Trials(Looks):
 
     def _close(self, result: Result) -> None:
         """Close the arms whose verdict is clear at a look."""
-        if self._rounds not in stopping.PAIR_LOOKS:
+        if self._rounds not in {self._first, *stopping.PAIR_LOOKS}:
             return
         for name in list(self._open):
             ratio = ratio_of(result, self._goal, result.arms[0].name, name, level=self._level)
@@ -190,7 +216,7 @@ class Trials(Looks):
 
     def _give_up(self, result: Result, left_s: float, cost: float) -> None:
         """Keep the arms that the budget carries to the first look, those that save most."""
-        rounds = stopping.PAIR_LOOKS[0] - EARLY
+        rounds = max(1, self._first - EARLY)
         room = max(1, int(left_s / (rounds * cost)) - 2) if cost else len(self._open)
         ratios = {
             name: ratio.estimate.point

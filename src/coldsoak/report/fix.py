@@ -79,7 +79,7 @@ def fix_next_step(result: Result) -> str:
     if result.recipe is not None:
         return "coldsoak recipe --as docker"
     if any(trial.ratio and trial.ratio.verdict == "inconclusive" for trial in result.trials):
-        return f"coldsoak fix --budget {2 * max(300, result.options.budget_s):.0f} -- {command}"
+        return f"coldsoak fix --budget {2 * max(600, result.options.budget_s):.0f} -- {command}"
     return f"coldsoak run -- {command}"
 
 

@@ -65,19 +65,16 @@ class BlasBesideImports(Setting):
 
 
 def blas_libraries(context: Context) -> tuple[str, ...]:
-    """Return the paths of cuBLASLt and cuBLAS: those that were loaded, else those installed."""
-    loaded = sorted(path for key, path in context.info.items() if key.startswith("library:"))
-    found = []
-    for name in NAMES:
-        hits = [path for path in loaded if Path(path).name.startswith(name)]
-        hits = hits or _installed(context.site, name)
-        if not hits:
-            return ()
-        found.append(hits[0])
-    return tuple(found)
+    """Return the paths of cuBLASLt and cuBLAS, both from one folder.
 
-
-def _installed(site: str, name: str) -> list[str]:
-    if not site:
-        return []
-    return sorted(str(path) for path in Path(site).glob(f"nvidia/*/lib/{name}[0-9]*"))
+    The folder is one from which either was loaded in the diagnosis, else one of the environment.
+    """
+    loaded = (Path(path) for key, path in context.info.items() if key.startswith("library:"))
+    folders = sorted({path.parent for path in loaded if path.name.startswith(NAMES)})
+    if context.site:
+        folders += sorted(Path(context.site).glob("nvidia/*/lib"))
+    for folder in folders:
+        found = [sorted(folder.glob(f"{name}[0-9]*")) for name in NAMES]
+        if all(found):
+            return tuple(str(paths[0]) for paths in found)
+    return ()
