@@ -196,8 +196,9 @@ def next_step(result: Result) -> str:
         return _again(result, "--echo") if logs and result.kind == "run" else "coldsoak --help"
     summary = measured[0]
     main = lead(result, summary)
-    if summary.stopped_by == "failure" and any(launch.exit_code for launch in result.launches):
-        return _again(result, "--ignore-failure")
+    if summary.stopped_by == "failure":
+        failed_itself = any(launch.exit_code for launch in result.launches)
+        return _again(result, "--ignore-failure" if failed_itself else "--echo")
     if result.kind == "run" and _runs_once(result, summary, main):
         return _again(result, "--rerun 5")
     cause = _largest_cause(result, measured)

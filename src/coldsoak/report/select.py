@@ -131,8 +131,12 @@ def looked_into(result: Result, arm: str) -> bool:
 
 
 def goal(result: Result) -> str:
-    """Return what ends a launch, in the words of tables: ``exit``, ``port:8000``."""
-    return result.options.until
+    """Return what ends a launch, in the words of tables: ``exit``, ``port:8000``.
+
+    Launches that only count for want of others ended without meeting the condition.
+    """
+    salvaged = any(note.code == "salvaged" for note in result.notes)
+    return "exit" if salvaged else result.options.until
 
 
 def typical(launches: list[Launch]) -> Launch | None:

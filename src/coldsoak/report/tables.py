@@ -100,7 +100,7 @@ def _one_region(result: Result, summary: Summary, series: SeriesSummary) -> Shee
         Column("range", right=True),
     )
     title = f"{name} · {_runs(series)}"
-    sheet = Sheet(title, columns, tuple(rows), remarks=_steady_remark(series))
+    sheet = Sheet(title, columns, tuple(rows), remarks=_steady_remark(result, series))
     return drop_empty(sheet, DASH)
 
 
@@ -115,9 +115,11 @@ def _metric(name: str, estimate: Estimate) -> tuple[str, ...]:
     return name, value, interval(estimate, unit), interval(estimate, unit, whole_range=True)
 
 
-def _steady_remark(series: SeriesSummary) -> tuple[str, ...]:
+def _steady_remark(result: Result, series: SeriesSummary) -> tuple[str, ...]:
     if series.later is None:
-        return ("The region runs once in a process: --rerun 5 would show later runs.",)
+        again = result.kind == "run" and result.options.until == "exit"
+        advice = ": --rerun 5 would show later runs" if again else ""
+        return (f"The region runs once in a process{advice}.",)
     counts = series.steady_counts
     if series.steady_class == "not assessed" or not counts:
         return ("Steady state not assessed: that takes at least 20 runs after the first.",)

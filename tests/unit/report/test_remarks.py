@@ -119,3 +119,13 @@ def test_missing_frameworks_share_a_line(bench):
 def test_silent_sources_are_announced(two_devices):
     assert sources_line(two_devices, "command") == ("Not seen: perf off (perf_event_open refused).")
     assert sources_line(two_devices, "another") == ""
+
+
+def test_figures_up_to_a_failure_are_not_called_what_was_waited_for(no_region):
+    asked = replace(
+        no_region, options=Options(until="port:1"), notes=(Note(code="salvaged", text="x"),)
+    )
+    assert "from start to exit" in headline(asked)
+    failed = replace(asked.summaries[0], stopped_by="failure")
+    step = next_step(replace(asked, summaries=(failed,)))
+    assert step == "coldsoak run --echo --until port:1 -- python demo.py"
