@@ -407,3 +407,9 @@ def test_killed_at_any_moment_the_spool_stays_readable(runner, python):
                 complete.pop()
             records = [spool.DECODER.decode(line) for line in complete]
             assert not records or isinstance(records[0], spool.Process)
+
+
+def test_users_modules_that_read_no_clock_keep_their_bytecode(script):
+    (script.folder / "helper.py").write_text("answer = 42\n")
+    script("import helper\nprint(helper.answer)\n", PYTHONDONTWRITEBYTECODE="")
+    assert list((script.folder / "__pycache__").glob("helper.*.pyc"))

@@ -16,7 +16,7 @@ from _thread import get_ident, get_native_id
 from time import monotonic_ns
 
 from coldsoak_agent.core import agent
-from coldsoak_agent.userfiles import compile_source, is_user_file
+from coldsoak_agent.userfiles import compile_source, is_user_file, may_be_rewritten
 
 __all__ = ["install", "on_import", "quietly", "uninstall"]
 
@@ -198,11 +198,11 @@ def _compiled(path, start):
 
 
 def _path_stats(self, path):
-    """Return the metadata for the path; none for a user's file, so that no bytecode is used.
+    """Return the metadata for the path; none for a file to be rewritten, so that no bytecode is used.
 
     ``get_code`` reads and writes bytecode only for sources of which it knows the age.
     """
-    if is_user_file(path):
+    if is_user_file(path) and may_be_rewritten(path):
         raise OSError("rewritten source has no bytecode file")
     status = external._path_stat(path)
     return {"mtime": status.st_mtime, "size": status.st_size}

@@ -6,7 +6,7 @@ from time import monotonic_ns
 
 from coldsoak_agent import core
 
-__all__ = ["compile_source", "is_user_file"]
+__all__ = ["compile_source", "is_user_file", "may_be_rewritten"]
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/"
 _LIBRARY = (
@@ -43,14 +43,32 @@ def _is_user_file(path):
     return not full.startswith(_LIBRARY)
 
 
+def may_be_rewritten(path):
+    """Tell whether :func:`compile_source` may change a user's file; the others keep their bytecode."""
+    try:
+        with open(path, "rb") as file:
+            source = file.read()
+    except OSError:
+        return True
+    return _wants_tf1(source) or _has_hints(source)
+
+
+def _wants_tf1(source):
+    return core.agent.tf1 and b"tensorflow" in source
+
+
+def _has_hints(source):
+    return any(hint in source for hint in _HINTS)
+
+
 def compile_source(source, path, module):
     """Return the rewritten code of a user's file, or None where CPython should compile it.
 
     That is: where no clock can be read, and where the source does not compile, so that it fails
     as ever.
     """
-    wants_tf1 = core.agent.tf1 and b"tensorflow" in source
-    if not wants_tf1 and not any(hint in source for hint in _HINTS):
+    wants_tf1 = _wants_tf1(source)
+    if not wants_tf1 and not _has_hints(source):
         return None
     start = monotonic_ns()
     try:
