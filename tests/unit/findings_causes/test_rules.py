@@ -264,12 +264,16 @@ def test_many_cards_visible_and_one_used(make, found):
 
 def test_reading_from_storage(make, found):
     code = "disk-cold"
-    whole = make.ledger([make.line(Cause.PAGE_IN, 600, size=150 << 20)])
-    (finding,) = found(code, make.result(ledgers=[whole]))
+    whole = make.ledger([make.line(Cause.PAGE_IN, 600)])
+    launch = make.ledger([make.line(Cause.PAGE_IN, 600, size=150 << 20)], scope="launch")
+    (finding,) = found(code, make.result(ledgers=[whole, launch]))
     assert "150 MiB were read" in finding.text
     assert finding.severity == "cause"
     (finding,) = found(code, make.result(ledgers=[whole], cold=("disk",)))
     assert finding.severity == "note"
+    quick = make.ledger([make.line(Cause.PAGE_IN, 12)])
+    assert len(found(code, make.result(ledgers=[quick, launch]))) == 1
+    assert found(code, make.result(ledgers=[quick])) == []
     part = region(make, 300, Cause.PAGE_IN)
     (finding,) = found(code, make.result(ledgers=[make.ledger([]), part]))
     assert finding.line == 3
