@@ -119,7 +119,7 @@ def notes(result: Result) -> list[str]:
     lines = _missing(result)
     lines += [note.text for note in result.notes if note.code != MISSING]
     lines += [_of(result, summary, note) for summary in result.summaries for note in summary.notes]
-    lines += [_in_how_many(text, count, len(good)) for text, count in said.items()]
+    lines += _alike(said, len(good))
     lines += _left_out(launch.invalid for launch in launches if launch.invalid)
     lines += [line for summary in result.summaries for line in _shape(result, summary)]
     return list(dict.fromkeys(lines))
@@ -155,8 +155,20 @@ def _of(result: Result, summary: Summary, note: Note) -> str:
     return f"{summary.arm}: {note.text}" if len(result.summaries) > 1 else note.text
 
 
-def _in_how_many(text: str, count: int, total: int) -> str:
-    return text if count == total else f"{text} (in {count} of {total} launches)"
+def _alike(said: Counter[str], total: int) -> list[str]:
+    """Say how many launches said the same; texts that differ in numbers alone are said once."""
+    groups: dict[str, list[str]] = {}
+    for text in said:
+        groups.setdefault(_NUMBER.sub("#", text), []).append(text)
+    lines = []
+    for texts in groups.values():
+        count = sum(said[text] for text in texts)
+        if len(texts) > 1:
+            others = plural(count - said[texts[0]], "other launch", "other launches")
+            lines.append(f"{texts[0]} (much the same in {others})")
+        else:
+            lines.append(texts[0] + f" (in {count} of {total} launches)" * (count != total))
+    return lines
 
 
 def _shape(result: Result, summary: Summary) -> list[str]:

@@ -85,6 +85,16 @@ def test_notes_are_said_once_with_their_number(no_region):
     assert "only here (in 1 of 10 launches)" in notes(result)
 
 
+def test_notes_that_differ_in_numbers_are_said_once(no_region):
+    launches = tuple(
+        replace(one, notes=(Note(code="x", text=f"{one.index} MiB of 9 evicted"),))
+        for one in no_region.launches
+    )
+    said = notes(replace(no_region, launches=launches))
+    assert "1 MiB of 9 evicted (much the same in 9 other launches)" in said
+    assert sum("evicted" in line for line in said) == 1
+
+
 def test_replaced_launches_are_counted_with_the_reason(no_region):
     spoilt = tuple(replace(one, invalid="throttled") for one in no_region.launches[:3])
     result = replace(no_region, launches=(*spoilt, *no_region.launches[3:]))
