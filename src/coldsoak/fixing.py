@@ -52,13 +52,16 @@ def fix(
         progress: Hears what happens.
 
     Raises:
-        UsageError: The diagnosis is of another command, or has no traced launch.
+        UsageError: A remedy is unknown, or the diagnosis is of another command, or has no traced launch.
         ColdsoakError: As ``launch.session.measure``.
 
     """
     from coldsoak.launch.store import Store
     from coldsoak.remedies.fixing import fix as try_remedies
+    from coldsoak.remedies.registry import find
 
+    find(wanted.named)
+    find(wanted.excluded)
     began = time.monotonic()
     if diagnosis is None:
         diagnosis = diagnose(command, options, progress=progress)

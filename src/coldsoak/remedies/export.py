@@ -75,7 +75,12 @@ def _docker(env: dict[str, str], unset: list[str]) -> list[str]:
         for name in unset
     ]
     lines += [f'ENV {name}=""' for name in unset]
-    return lines + [f"ENV {name}={json.dumps(value)}" for name, value in env.items()]
+    return lines + [f"ENV {name}={_quoted_for_docker(value)}" for name, value in env.items()]
+
+
+def _quoted_for_docker(value: str) -> str:
+    """Quote a value; Docker would put variables in place of their names."""
+    return json.dumps(value, ensure_ascii=False).replace("$", "\\$")
 
 
 def _kubernetes(env: dict[str, str], unset: list[str]) -> list[str]:
@@ -84,5 +89,6 @@ def _kubernetes(env: dict[str, str], unset: list[str]) -> list[str]:
         return []
     lines = ["env:"]
     for name, value in pairs.items():
-        lines += [f"  - name: {name}", f"    value: {json.dumps(value)}"]
+        literal = json.dumps(value, ensure_ascii=False).replace("$(", "$$(")
+        lines += [f"  - name: {name}", f"    value: {literal}"]
     return lines

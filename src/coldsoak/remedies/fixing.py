@@ -113,7 +113,6 @@ def fix(
 
     """
     named = [remedy.id for remedy in find(wanted.named)]
-    find(wanted.excluded)
     return _Fix(diagnosis, options, wanted, store, named).run(progress, attribute, executor)
 
 

@@ -41,6 +41,8 @@ def fix_headline(result: Result) -> str:
         tried = sum(bool(trial.arm) for trial in result.trials)
         if not tried:
             return "No remedy applies to this command, so nothing was tried."
+        if tried == 1:
+            return "The one remedy that was tried is not proved to help here."
         return f"None of the {tried} remedies that were tried is proved to help here."
     names = [one.remedy for one in recipe.ingredients]
     what = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
