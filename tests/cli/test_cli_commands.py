@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -230,3 +231,39 @@ def test_without_traces_there_is_nothing_to_attribute_again(work):
     done = coldsoak(work, "report", "--reattribute")
     assert done.returncode == 2
     assert "--no-trace" in done.stderr
+
+
+ONCE = ["run", "--launches", "1", "--no-trace", sys.executable, "slow.py"]
+
+
+def test_an_answer_that_cannot_be_printed_is_kept(work):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "coldsoak", *ONCE],
+            cwd=work,
+            env=environment(work),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "coldsoak report last prints it again" in done.stderr
+    assert coldsoak(work, "report", "last").stdout.startswith("The first run takes")
+
+
+def test_a_reader_that_goes_away_is_no_error(work):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "coldsoak", *ONCE],
+        cwd=work,
+        env=environment(work),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.close()
+    assert process.wait(timeout=120) == 0
+    assert "Traceback" not in process.stderr.read()
+    process.stderr.close()

@@ -18,7 +18,7 @@ def devices(
 ) -> None:
     """List the devices: what each installed framework sees, and which names mean the same one."""
     from coldsoak import backends
-    from coldsoak.cli.terminal import out
+    from coldsoak.cli.terminal import answering
     from coldsoak.machine.devices import survey
     from coldsoak.report.devices import render
 
@@ -31,4 +31,5 @@ def devices(
         text = msgspec.json.encode(found)
         typer.echo(msgspec.json.format(text, indent=2).decode())
         return
-    render(found, out())
+    with answering() as console:
+        render(found, console)

@@ -16,10 +16,11 @@ def explain(
     ] = "",
 ) -> None:
     """Say what a cause or a finding is, what counts as evidence and what helps."""
-    from coldsoak.cli.terminal import out
+    from coldsoak.cli.terminal import answering
     from coldsoak.report.pages import page_named, print_codes, print_page
 
-    if code:
-        print_page(page_named(code), out())
-    else:
-        print_codes(out())
+    with answering() as console:
+        if code:
+            print_page(page_named(code), console)
+        else:
+            print_codes(console)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from coldsoak.cli.terminal import INTERRUPTED, err, out, refuse_overwriting
+from coldsoak.cli.terminal import INTERRUPTED, answering, err, refuse_overwriting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,8 @@ def show(result: Result) -> None:
     from coldsoak.report.console import render
     from coldsoak.stats.salvage import salvaged
 
-    render(salvaged(result), out())
+    with answering() as console:
+        render(salvaged(result), console)
 
 
 def reread(reference: str, *, reattribute: bool) -> tuple[Result, Path]:

@@ -19,7 +19,7 @@ def results(
     limit: Annotated[int, typer.Option(min=1, help="How many to list, newest first.")] = 20,
 ) -> None:
     """List the stored results, newest first."""
-    from coldsoak.cli.terminal import out
+    from coldsoak.cli.terminal import answering
     from coldsoak.launch.store import Store
     from coldsoak.report.console import print_sheet
     from coldsoak.report.listing import listing_sheet
@@ -27,7 +27,8 @@ def results(
     store = Store()
     identifiers = store.identifiers()[::-1]
     found = [_read(store, identifier) for identifier in identifiers[:limit]]
-    print_sheet(listing_sheet(found, str(store.results), len(identifiers)), out())
+    with answering() as console:
+        print_sheet(listing_sheet(found, str(store.results), len(identifiers)), console)
 
 
 def _read(store: Store, identifier: str) -> Result | Row:

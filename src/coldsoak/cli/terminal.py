@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from rich.console import Console
 
     from coldsoak.errors import ColdsoakError
 
-__all__ = ["INTERRUPTED", "complain", "err", "out", "refuse_overwriting"]
+__all__ = ["INTERRUPTED", "answering", "complain", "err", "out", "refuse_overwriting"]
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
@@ -31,10 +34,44 @@ def err() -> Console:
 def _console(stream: object) -> Console:
     from rich.console import Console
 
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # noqa: PLE0704 - rich would exit with 1; a reader that went away is no error
+
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="replace")  # a terminal that lacks a letter gets a question mark
-    return Console(file=stream, highlight=False)  # type: ignore[arg-type]
+    return Plain(file=stream, highlight=False)  # type: ignore[arg-type]
+
+
+@contextmanager
+def answering() -> Iterator[Console]:
+    """Give the console of the answer; a reader that has gone away is no error.
+
+    Raises:
+        UsageError: What stdout leads to takes no more, a full disk for example.
+
+    """
+    from coldsoak.errors import UsageError
+
+    try:
+        yield out()
+        if sys.stdout is not None:  # closed by whoever started this
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _write_no_more()
+    except OSError as error:
+        _write_no_more()
+        raise UsageError(
+            "The answer cannot be printed.",
+            why=error.strerror or str(error),
+            do="coldsoak report last prints it again",
+        ) from None
+
+
+def _write_no_more() -> None:
+    """Keep the interpreter from complaining once more when it flushes stdout at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(error: ColdsoakError) -> None:

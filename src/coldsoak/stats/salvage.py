@@ -27,6 +27,8 @@ def salvaged(result: Result) -> Result:
     seen = [one for one in result.launches if one.kind == "timed" and one.executions]
     if not seen:
         return result
+    whole = [one for one in seen if one.status == "ok" and not one.invalid]
+    seen = whole[:1] or seen
     counted = [replace(one, status="ok", invalid="", round=max(1, one.round)) for one in seen]
     found = replace(result, launches=tuple(counted), notes=(*result.notes, _note(seen)))
     return replace(found, summaries=tuple(_marked(one, seen) for one in summarise(found)))

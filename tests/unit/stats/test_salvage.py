@@ -53,6 +53,13 @@ def test_an_interrupted_launch_is_shown_and_named():
     assert "interrupted" in found.notes[-1].text
 
 
+def test_a_whole_launch_is_preferred():
+    found = salvaged(result(launch(0), launch(1, "interrupted", seconds=(9.0,))))
+    assert found.summaries[0].n == 1
+    assert found.summaries[0].series[0].first.point == 0.5
+    assert "discarded" in found.notes[-1].text
+
+
 def test_launches_that_count_are_enough():
     whole = result(launch(0), launch(1), launch(2, "failed"))
     assert salvaged(whole) is whole
