@@ -129,6 +129,14 @@ class Remedy(Protocol):
     def applies(self, context: Context) -> str:
         """Return why it cannot help here, or an empty text when it applies."""
 
+    def prepare(self, context: Context) -> None:
+        """Do once what the change needs; called only when it applies.
+
+        Raises:
+            ColdsoakError: It cannot be done, so the remedy is not tried.
+
+        """
+
     def change(self, context: Context) -> Change:
         """Return the change; called only when it applies."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from coldsoak.errors import ColdsoakError
 from coldsoak.launch import session
 from coldsoak.launch.executor import ProcessExecutor
 from coldsoak.model.result import Arm, Note
@@ -148,6 +149,7 @@ class _Fix:
     def run(
         self, progress: Progress | None, attribute: Attribute | None, executor: Executor | None
     ) -> Fixed:
+        self.candidates = [self._prepared(one) for one in self.candidates]
         tried = self._tried()
         self._raise_pairs(len(tried))
         advice = tuple((one.title, text) for one in ADVICE if (text := one.text(self.context)))
@@ -199,6 +201,15 @@ class _Fix:
             else:
                 found.append(one)
         return found
+
+    def _prepared(self, one: Candidate) -> Candidate:
+        if not one.left_out:
+            try:
+                one.remedy.prepare(self.context)
+            except ColdsoakError as error:
+                why = f": {error.why}" if error.why else ""
+                return one._replace(left_out=f"it could not be prepared: {error.what}{why}")
+        return one
 
     def _raise_pairs(self, remedies: int) -> None:
         """Take as many pairs as a verdict needs when so many remedies are compared."""

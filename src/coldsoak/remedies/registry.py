@@ -24,6 +24,7 @@ from coldsoak.remedies.catalogue.jax_preallocate import NoPreallocation
 from coldsoak.remedies.catalogue.jax_skip_checks import SkipCudaChecks
 from coldsoak.remedies.catalogue.lib_blas_overlap import BlasBesideImports
 from coldsoak.remedies.catalogue.numba_cache import NumbaCache
+from coldsoak.remedies.catalogue.os_readahead import RecordedReadahead
 from coldsoak.remedies.catalogue.placebo import Placebo
 from coldsoak.remedies.catalogue.py_gc_imports import NoCollectionDuringImports
 from coldsoak.remedies.catalogue.py_pyc import KeepBytecode
@@ -49,6 +50,7 @@ __all__ = ["ADVICE", "PLACEBO", "REMEDIES", "find"]
 REMEDIES: tuple[Remedy, ...] = (
     KeepBytecode(),
     NoCollectionDuringImports(),
+    RecordedReadahead(),
     ContextBesideImports(),
     BlasBesideImports(),
     OneVisibleDevice(),

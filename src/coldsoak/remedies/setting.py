@@ -52,6 +52,9 @@ class Setting:
             return "it is set like this already"
         return ""
 
+    def prepare(self, context: Context) -> None:
+        """There is nothing to prepare."""
+
     def change(self, context: Context) -> Change:
         """Set ``variables`` and remove ``removed``."""
         del context

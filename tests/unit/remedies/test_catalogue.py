@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from coldsoak.errors import UsageError
-from coldsoak.model.result import Device, Machine
+from coldsoak.model.result import Device, Machine, Options
 from coldsoak.remedies import cuda
 from coldsoak.remedies.apply import INJECT
 from coldsoak.remedies.base import Seen
@@ -165,6 +165,20 @@ def test_a_stage_is_believed_when_it_reports(made, tmp_path):
     assert remedy.verify(context, seen(made)).effect is False
     file.write_text("8\tcontext\tdone\t1.0\t2.0\t\n")
     assert remedy.verify(context, seen(made)).effect is False, "of another process"
+
+
+def test_reading_ahead_is_for_a_cold_disk_and_believed_when_it_reports(made, tmp_path):
+    remedy = find(["os.readahead_recorded"])[0]
+    assert "--cold disk" in remedy.applies(made.context())
+    context = made.context(tmp_path)
+    cold = changed(context.diagnosis, options=Options(cold=("disk",)))
+    context = replace(context, diagnosis=cold)
+    assert not remedy.applies(context)
+    assert remedy.verify(context, seen(made)).effect is False
+    file = proof_file(tmp_path, "x")
+    file.parent.mkdir()
+    file.write_text("7\treadahead 0\tdone\t1.0\t90.0\t12 bytes asked for\n")
+    assert remedy.verify(context, seen(made)).effect is True
 
 
 def test_a_variable_is_seen_by_the_seconds_that_are_gone_from_its_causes(made):

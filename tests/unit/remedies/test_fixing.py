@@ -224,7 +224,7 @@ def test_nothing_that_applies_means_nothing_is_launched(run):
 
 def test_an_unknown_remedy_is_refused_before_any_launch(run):
     with pytest.raises(UsageError, match=r"no remedy py\.pyk"):
-        run({}, wanted=Wanted(excluded=("py.pyk",)))
+        run({}, wanted=Wanted(named=("py.pyk",)))
 
 
 def test_the_result_is_stored_with_trials_and_recipe(run, store):
