@@ -83,8 +83,22 @@ def statements_of(source: Source, series: Series) -> tuple[list[ast.stmt], Funct
                     s for s, (a, b) in zip(body, lines, strict=True) if b >= first and a <= last
                 ]
                 if len(inside) > 1 or not _bodies_around(inside, first, last):
-                    return inside, source.function_at(first)
+                    return _inside(inside, series), source.function_at(first)
     return [], None
+
+
+def _inside(statements: Sequence[ast.stmt], series: Series) -> list[ast.stmt]:
+    """Return the statements from the first to the last line, blocks opened where they reach out."""
+    first = series.start.line if series.start else 0
+    last = series.end.line if series.end else 0
+    found: list[ast.stmt] = []
+    for statement in statements:
+        begin, end = statement.lineno, statement.end_lineno or statement.lineno
+        if begin >= first and end <= last:
+            found.append(statement)
+        elif end >= first and begin <= last:
+            found += [s for body in _bodies(statement) for s in _inside(body, series)]
+    return found
 
 
 def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:

@@ -229,3 +229,15 @@ def test_a_compiler_may_take_equal_products_together():
     """
     assert products(text) == []
     assert products(text.replace(" + a @ a", "")) == [(1, 9, 9, 9)]
+
+
+def test_a_region_that_begins_inside_a_block():
+    text = """
+    x = np.ones((9, 9))
+    with device():
+        x @ x
+        start = clock()
+        y = x @ x
+    elapsed = clock() - start
+    """
+    assert products(text) == [(1, 9, 9, 9)]

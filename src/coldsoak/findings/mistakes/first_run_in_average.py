@@ -97,8 +97,10 @@ def _collected(source: Source, series: Series) -> set[str]:
     holders = _holders(source, series)
     conditional = {
         id(child)
-        for node in source.walk()
-        if isinstance(node, ast.If | ast.IfExp | ast.Try) and not _is_main_guard(node)
+        for loop in source.walk()
+        if isinstance(loop, ast.For | ast.While | ast.AsyncFor)
+        for node in ast.walk(loop)
+        if isinstance(node, ast.If | ast.IfExp | ast.Try)
         for child in ast.walk(node)
     }
     names = set()
@@ -116,10 +118,6 @@ def _collected(source: Source, series: Series) -> set[str]:
         if plain and _mentions(made.elt, holders, series):
             names |= {name_of(target) for target in assignment.targets}
     return names - {""}
-
-
-def _is_main_guard(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
 
 
 def _holders(source: Source, series: Series) -> set[str]:

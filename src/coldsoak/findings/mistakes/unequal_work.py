@@ -54,7 +54,7 @@ def find(view: View) -> Iterator[Finding]:
             continue
         made = _made_inside(source, group[0])
         xla = [text for text in texts if "XLA" in text]
-        mixed = bool(xla) and len(xla) < len(texts)
+        mixed = bool(xla) and len(xla) < len(texts) and "tensorflow" not in view.packages(arm)
         if made or mixed:
             yield _finding(arm, group[0], source, made, texts if mixed else [])
 
