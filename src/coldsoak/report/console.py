@@ -11,7 +11,11 @@ from coldsoak.report.bench_table import bench_sheets, cause_sheets
 from coldsoak.report.breakeven_table import break_even_sheet
 from coldsoak.report.findings import print_findings
 from coldsoak.report.fix import fix_headline, fix_next_step, fix_notes, fix_sheets
-from coldsoak.report.hypotheses import hypotheses_sheet, scaling_sheet
+from coldsoak.report.hypotheses import (
+    hypotheses_sheet,
+    scaling_sheet,
+    worst_hypotheses_sheet,
+)
 from coldsoak.report.ledger_table import breakdowns, ledger_sheet
 from coldsoak.report.remarks import counts_line, failures, next_step, notes, sources_line
 from coldsoak.report.sentence import headline
@@ -59,9 +63,8 @@ def sheets(result: Result) -> Iterator[Sheet]:
         return
     if result.kind == "bench":
         yield from bench_sheets(result)
-        grows = scaling_sheet(result)
-        if grows is not None:
-            yield grows
+        extra = (worst_hypotheses_sheet(result), scaling_sheet(result))
+        yield from (sheet for sheet in extra if sheet is not None)
         pays = break_even_sheet(result)
         if pays is not None:
             yield pays

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from coldsoak.findings.hypotheses import HYPOTHESES, judge_hypotheses
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from coldsoak.model.estimate import Estimate
     from coldsoak.model.result import Result, Summary
 
-__all__ = ["hypotheses_sheet", "main_cause", "scaling_sheet"]
+__all__ = ["hypotheses_sheet", "main_cause", "scaling_sheet", "worst_hypotheses_sheet"]
 
 _DOING = {
     "data movement": "moving data",
@@ -67,6 +68,21 @@ def hypotheses_sheet(result: Result, summary: Summary) -> Sheet | None:
         tuple(rows),
         remarks=(rest,) if rest else (),
     )
+
+
+def worst_hypotheses_sheet(result: Result) -> Sheet | None:
+    """Return the explanations of the arm whose lead region pays most, named in the title."""
+    view = View(result)
+
+    def paid(summary: Summary) -> float:
+        lead = view.lead(summary)
+        return (lead.overhead or lead.first).point if lead else 0.0
+
+    worst = max((s for s in result.summaries if s.n), key=paid, default=None)
+    sheet = hypotheses_sheet(result, worst) if worst else None
+    if sheet is None or worst is None or len(result.summaries) == 1:
+        return sheet
+    return replace(sheet, title=f"{sheet.title} · {worst.arm}")
 
 
 def _cells(judged: Judgement, found: Hypothesis) -> tuple[str, str, str]:

@@ -6,6 +6,8 @@ import pytest
 
 from coldsoak.findings.products import products_of
 from coldsoak.findings.source import Source
+from coldsoak.model.causes import Cause
+from coldsoak.model.ledger import Ledger, Line
 from coldsoak.model.result import Series, Site
 
 
@@ -241,3 +243,39 @@ def test_a_region_that_begins_inside_a_block():
     elapsed = clock() - start
     """
     assert products(text) == [(1, 9, 9, 9)]
+
+
+LOOPED = """
+import time
+start = time.time()
+for _ in range(10):
+    work()
+elapsed = time.time() - start
+print({told})
+"""
+
+
+def looped(make, told, cause="compile", runs=(500.0,)):
+    text = LOOPED.format(told=told).lstrip()
+    maker = make(source=text).region("r", lines_of(text))
+    maker.launch(r=runs).launch("traced", r=runs)
+    lines = (
+        Line(cause=Cause(cause), ns=400_000_000),
+        Line(cause=Cause.HOST_COMPUTE, ns=100_000_000),
+    )
+    ledger = Ledger(
+        scope="region", arm="command", launch=2, series="r", start_ns=0, end_ns=500_000_000,
+        total_ns=500_000_000, lines=lines,
+    )  # fmt: skip
+    return maker.find("first-run-in-average", ledgers=(ledger,))
+
+
+def test_a_loop_with_work_that_is_done_once(make):
+    (found,) = looped(make, "elapsed / 10")
+    assert "80 % of its 500 ms is done once" in found.text
+    assert found.confidence == "likely"
+
+
+def test_loops_without_it(make):
+    assert looped(make, "elapsed / 10", cause="host_compute") == []
+    assert looped(make, "elapsed") == []

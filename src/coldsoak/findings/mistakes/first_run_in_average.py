@@ -3,9 +3,10 @@
 The program averages over runs of which the first is cold. The mean then depends on how many runs
 were made: it is neither the time of the first run nor that of a later one.
 
-It fires when the source takes a mean over a list to which every run's time goes, or divides the
-time of a loop by its length, and the measured runs show that leaving out run 0 changes the mean by
-a tenth or more in four of five launches.
+It fires when the source takes a mean over a list to which every run's time goes, and the measured
+runs show that leaving out run 0 changes the mean by a tenth or more in four of five launches. It
+also fires, as likely, when the time of a whole loop is divided, or timeit repeats a statement, and
+a tenth or more of that time went into what is done once: loading, compiling, searching.
 
 Leave the first run out of the mean, and tell it beside it: `times[0]`, `mean(times[1:])`.
 """
@@ -17,8 +18,10 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from coldsoak.findings.patterns import mostly, walls
+from coldsoak.findings.products import statements_of
 from coldsoak.findings.source import Source, name_of
-from coldsoak.findings.words import runs_text, seconds_text
+from coldsoak.findings.words import runs_text, seconds_text, share_text
+from coldsoak.model.causes import GROUPS, Cause
 from coldsoak.model.finding import Finding
 
 if TYPE_CHECKING:
@@ -33,6 +36,13 @@ SEVERITY: Severity = "mistake"
 
 CHANGE = 0.10
 """Relative change of the mean by run 0 from which it misleads."""
+_ONCE = {
+    *GROUPS["driver"],
+    *GROUPS["library"],
+    *GROUPS["compiler"],
+    *(Cause.IMPORT_PYTHON, Cause.LIBRARY_LOAD, Cause.POOL_RESERVE),
+}
+"""Causes that no second call pays again."""
 _MEANS = {"mean", "fmean", "average", "nanmean", "sum"}
 _TRIMS = {"pop", "clear", "popleft", "remove"}
 
@@ -41,6 +51,9 @@ def find(view: View) -> Iterator[Finding]:
     """Yield one finding for each series whose times are averaged with the first."""
     for arm, series, _ in view.each():
         rows = [row for row in walls(view, arm, series.id) if len(row) > 1]
+        if not rows:
+            yield from _loops(view, arm, series)
+            continue
         if not mostly(fmean(row) >= (1 + CHANGE) * fmean(row[1:]) for row in rows):
             continue
         source = view.source(series.end.file) if series.end else None
@@ -69,6 +82,55 @@ def find(view: View) -> Iterator[Finding]:
             arm=arm,
             seconds=with_first - without,
         )
+
+
+def _loops(view: View, arm: str, series: Series) -> Iterator[Finding]:
+    """Yield a finding for a loop that is timed as one and has work in it that is done once."""
+    ledgers = view.ledgers(arm, "region", series.id)
+    if not ledgers or not (series.kind == "timeit" or _divided_loop(view, series)):
+        return
+    once = median(
+        sum(x.ns for x in g.lines if x.cause in _ONCE) / max(g.total_ns, 1) for g in ledgers
+    )
+    if once < CHANGE:
+        return
+    total = median(ledger.total_ns for ledger in ledgers) / 1e9
+    file, line = view.place(series.end)
+    yield Finding(
+        code=CODE,
+        severity=SEVERITY,
+        title="The average has the first run in it",
+        text=(
+            f"{view.name(series.id)} times a whole loop, and {share_text(once)} of its "
+            f"{seconds_text(total)} is done once: the average depends on the loop's length."
+        ),
+        evidence=(f"line {line}: {view.line(series.end)}",) if view.line(series.end) else (),
+        advice=("Call it once before the first clock reading, and tell that time beside it.",),
+        confidence="likely",
+        settle="Timing each run by itself would show what the first one costs.",
+        file=file,
+        line=line,
+        series=series.id,
+        arm=arm,
+        seconds=once * total,
+    )
+
+
+def _divided_loop(view: View, series: Series) -> bool:
+    """Tell whether the region is around a loop and what it measures is divided."""
+    source = view.source(series.end.file) if series.end else None
+    if source is None:
+        return False
+    statements, _ = statements_of(source, series)
+    if not any(isinstance(n, ast.For) for s in statements for n in ast.walk(s)):
+        return False
+    names = _holders(source, series)
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Div)
+        and _mentions(node.left, names, series)
+        for node in source.walk()
+    )
 
 
 def _averaged(source: Source, series: Series) -> tuple[str, int] | None:
