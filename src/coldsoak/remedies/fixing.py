@@ -28,10 +28,10 @@ from coldsoak.remedies.trials import (
     PLACEBO_ARM,
     TRIALS_SHARE,
     Trials,
+    corrected_level,
     ratio_of,
 )
 from coldsoak.stats.estimate import minimum_n
-from coldsoak.stats.paired import corrected_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -214,11 +214,12 @@ class _Fix:
     def _raise_pairs(self, remedies: int) -> None:
         """Take as many pairs as a verdict needs when so many remedies are compared."""
         asked = self.options.launches
-        needed = minimum_n(corrected_level(max(remedies, 1)))
+        needed = minimum_n(corrected_level(remedies))
         if asked is not None and asked < needed:
             self.options = replace(self.options, launches=needed)
             self.notes.append(
-                f"{needed} pairs instead of {asked}: with {remedies} remedies fewer cannot be clear"
+                f"{needed} pairs instead of {asked}: with {remedies} remedies and the placebo "
+                "fewer cannot be clear"
             )
 
     def _launch_s(self) -> float:
@@ -246,7 +247,7 @@ class _Fix:
         return [remedy for remedy in REMEDIES if remedy.id in ids]
 
     def _judge(self, result: Result) -> Judge:
-        level = corrected_level(max(len(self._tried()), 1))
+        level = corrected_level(len(self._tried()))
         return Judge(self.context, self.goal, self.store.folder(result.id), level)
 
     def _winners(self, result: Result) -> list[str]:

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from coldsoak.model.result import Arm, LaunchKind, Options, Result
     from coldsoak.remedies.goals import Goal
 
-__all__ = ["BASELINE", "PLACEBO_ARM", "TOGETHER", "Trials", "pairs_of", "ratio_of"]
+__all__ = [
+    "BASELINE",
+    "PLACEBO_ARM",
+    "TOGETHER",
+    "Trials",
+    "corrected_level",
+    "pairs_of",
+    "ratio_of",
+]
 
 BASELINE = "unchanged"
 PLACEBO_ARM = "placebo"
@@ -43,6 +51,11 @@ MOST_TOGETHER = 20
 """Pairs of a combination at the most."""
 
 Reason = Literal["target", "budget", "maximum", "fixed"]
+
+
+def corrected_level(remedies: int) -> float:
+    """Return the level of the words for so many remedies and the placebo."""
+    return paired.corrected_level(remedies + 1)
 
 
 def pairs_of(result: Result, goal: Goal, one: str, other: str) -> tuple[list[float], list[float]]:
@@ -110,7 +123,7 @@ class Trials(Looks):
         self._choose = choose
         self._make = make
         self._open = list(tried)
-        self._level = paired.corrected_level(max(len(tried), 1))
+        self._level = corrected_level(len(tried))
         self._first = self._planned(launch_s)
         self.combinations: list[Combination] = []
         self.given_up: dict[str, str] = {}

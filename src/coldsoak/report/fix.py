@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from coldsoak.report.numbers import DASH, TIMES, byte_size, duration, interval, point, time_unit
+from coldsoak.report.remarks import plural
 from coldsoak.report.sheet import Column, Sheet
 
 if TYPE_CHECKING:
@@ -187,13 +188,15 @@ def _detail(trial: Trial) -> str:
 def _remarks(result: Result) -> list[str]:
     out = sum(not trial.arm for trial in result.trials)
     lines = (
-        [f"{out} more remedies do not apply or were not tried: --all lists them."] if out else []
+        [f"{plural(out, 'other remedy was', 'other remedies were')} not tried: --all says why."]
+        if out
+        else []
     )
     pairs = [trial.ratio.estimate.n for trial in result.trials if trial.ratio]
     if pairs:
         lines.append(
             f"{_range(pairs)} random pairs of fresh processes each; verdicts are corrected for "
-            f"{len(pairs)} remedies, intervals are not."
+            f"{len(pairs) + 1} comparisons, intervals are not."
         )
     return lines
 

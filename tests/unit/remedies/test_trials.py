@@ -40,17 +40,17 @@ def played(made, looks, seconds, rounds, elapsed=0.0):
     return said, [arm.name for arm in arms]
 
 
-@pytest.mark.parametrize(("budget", "pairs"), [(1e6, 12), (80, 8), (1, 7)])
+@pytest.mark.parametrize(("budget", "pairs"), [(1e6, 12), (85, 8), (1, 8)])
 def test_the_budget_carries_as_many_pairs_as_it_can_but_never_fewer_than_a_verdict_needs(
     budget, pairs
 ):
     looks = trials(budget)
     assert looks.forecast_pairs == pairs
-    assert looks.needed == 7
+    assert looks.needed == 8
 
 
-def test_the_level_is_corrected_for_the_number_of_remedies():
-    assert trials(1.0).level == pytest.approx(1 - 0.05 / 3)
+def test_the_level_is_corrected_for_the_remedies_and_the_placebo():
+    assert trials(1.0).level == pytest.approx(1 - 0.05 / 4)
 
 
 def test_arms_that_save_least_are_given_up_early_when_the_budget_is_too_short(made):
@@ -72,8 +72,8 @@ def test_arms_whose_verdict_is_clear_are_launched_no_more(made):
 
 
 def test_a_fixed_number_of_pairs_is_kept_to(made):
-    assert played(made, trials(1.0, pairs=7), {"a": 2.0}, 6)[0] is None
-    assert played(made, trials(1.0, pairs=7), {"a": 2.0}, 7)[0] == "fixed"
+    assert played(made, trials(1.0, pairs=8), {"a": 2.0}, 7)[0] is None
+    assert played(made, trials(1.0, pairs=8), {"a": 2.0}, 8)[0] == "fixed"
 
 
 def test_one_traced_round_shows_what_took_effect():
