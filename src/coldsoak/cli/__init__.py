@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         from coldsoak.cli.terminal import INTERRUPTED
 
+        sys.stderr.write("coldsoak: interrupted\n")
         raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:
         raise SystemExit(_leave_quietly()) from None
