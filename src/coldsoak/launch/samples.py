@@ -117,6 +117,7 @@ class PerfReader:
     """Process that opened the events, where they watched whole CPUs; only it and its descendants
     count. 0 where the kernel saw to that."""
     births: dict[int, Birth] = field(default_factory=dict)
+    _unborn: dict[tuple[int, int], int] = field(default_factory=dict)
     _spaces: dict[int, AddressSpace] = field(default_factory=dict)
     _known: dict[int, dict[int, int]] = field(default_factory=dict)
     _last: dict[int, AddressSpace] = field(default_factory=dict)
@@ -220,10 +221,13 @@ class PerfReader:
         if switch.out:
             self._left[key] = switch, self._reasons.pop(key, -1)
             return
+        track = self.columns.track(*key)
+        born = self._unborn.pop(key, None)
+        if born is not None:  # a new thread waits for its first turn as any other does for its next
+            self.columns.off_cpu(born, switch.time, track, runnable=True)
         left, stack = self._left.pop(key, (None, -1))
         if left is None:
             return
-        track = self.columns.track(*key)
         self.columns.off_cpu(left.time, switch.time, track, runnable=left.preempted)
         if stack >= 0 and not left.preempted:
             self._intervals.append((left.time, switch.time, track, stack))
@@ -241,6 +245,7 @@ class PerfReader:
             self.columns.event(new.time, track, "mmap", new.end - new.start, name)
 
     def _fork(self, fork: Fork) -> None:
+        self._unborn[fork.pid, fork.tid] = fork.time
         if fork.pid == fork.ppid:
             parent = self.columns.track(fork.pid, fork.ptid)
             self.columns.event(fork.time, parent, "threads", 1)

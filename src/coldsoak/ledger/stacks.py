@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coldsoak.ledger.arrays import Ints, Rows, Texts, column
+from coldsoak.ledger.arrays import Bools, Ints, Rows, Texts, column
 from coldsoak.ledger.names import short_symbol
 from coldsoak.ledger.rules import samples as rules
 from coldsoak.ledger.rules.base import CODE, Kind
@@ -30,6 +30,8 @@ class Samples:
     cause: Ints
     label: Ints
     row: Ints
+    in_driver: Bools
+    """Code of the CUDA driver, whatever it is called for."""
     reach: int
     """ns on either side that a sample speaks for at most."""
     source: int
@@ -47,6 +49,7 @@ class Samples:
             self.cause[which],
             self.label[which],
             self.row[which],
+            self.in_driver[which],
             self.reach,
             self.source,
         )
@@ -78,21 +81,51 @@ def read_samples(trace: Trace, texts: Texts, first_row: int) -> Samples:
     track = column(columns.track)
     pids = np.array([t.pid for t in trace.tracks], dtype=np.int64)
     tids = np.array([t.tid for t in trace.tracks], dtype=np.int64)
-    cause, label = _judge_stacks(trace, texts)
+    cause, label, driver, cut = _judge_stacks(trace, texts)
     order = np.lexsort((stack, track, time))
     order = order[_first_of_each(time[order], track[order])]
     track = track[order]
     chosen = stack[order]
+    period = max(int(columns.period_ns), 1)
+    if not len(chosen):
+        none = np.empty(0, dtype=np.int64)
+        reach, source = period * rules.GAP, texts("samples")
+        return Samples(none, none, none, none, none, none, none > 0, reach, source)
+    says, shown = cause[chosen], label[chosen]
+    heirs, given = _complete(track, time[order], says, cut[chosen], period * rules.GAP)
+    says[heirs], shown[heirs] = says[given], shown[given]
     return Samples(
         time[order],
-        pids[track] if len(track) else track,
-        tids[track] if len(track) else track,
-        cause[chosen] if len(chosen) else chosen,
-        label[chosen] if len(chosen) else chosen,
+        pids[track],
+        tids[track],
+        says,
+        shown,
         order + first_row,
-        max(int(columns.period_ns), 1) * rules.GAP,
+        driver[chosen],
+        period * rules.GAP,
         texts("samples"),
     )
+
+
+def _complete(track: Ints, time: Ints, cause: Ints, cut: Bools, longest: int) -> tuple[Ints, Ints]:
+    """Return the samples with a cut stack that lie in a stretch of one cause, and a witness each.
+
+    A stack is cut where a function keeps no frame pointer, which most of the C library does not:
+    a ``memcpy`` between two samples of one compiler on one thread was called by it.
+    """
+    order = np.lexsort((time, track))
+    known = order[~cut[order]]
+    if not len(known):
+        return known, known
+    far = int(time.max()) + longest + 1
+    key = track * far + time
+    place = np.searchsorted(key[known], key)
+    before, after = known[np.maximum(place - 1, 0)], known[np.minimum(place, len(known) - 1)]
+    near = cut & (place > 0) & (place < len(known))
+    near &= (track[before] == track) & (track[after] == track) & (cause[before] == cause[after])
+    near &= (time - time[before] <= longest) & (time[after] - time <= longest)
+    heirs = np.flatnonzero(near)
+    return heirs, before[heirs]
 
 
 def _first_of_each(time: Ints, track: Ints) -> np.ndarray:
@@ -101,8 +134,11 @@ def _first_of_each(time: Ints, track: Ints) -> np.ndarray:
     return np.concatenate(([True], (time[1:] != time[:-1]) | (track[1:] != track[:-1])))
 
 
-def _judge_stacks(trace: Trace, texts: Texts) -> tuple[Ints, Ints]:
-    """Return cause and label of each distinct stack."""
+def _judge_stacks(trace: Trace, texts: Texts) -> tuple[Ints, Ints, Bools, Bools]:
+    """Return cause and label of each distinct stack, and whether it is in the driver, or cut.
+
+    A cut stack has frames, and none of them says what kind of code ran.
+    """
     stacks = trace.frames.stacks
     count = len(stacks)
     cause = np.full(count, CODE[Cause.UNATTRIBUTED], dtype=np.int64)
@@ -129,7 +165,7 @@ def _judge_stacks(trace: Trace, texts: Texts) -> tuple[Ints, Ints]:
     label = np.full(count, texts("unknown code"), dtype=np.int64)
     some = sizes > 0
     label[some] = labels[flat[shown[some]]]
-    return cause, label
+    return cause, label, driver, some & (where < 0)
 
 
 def _name_driver_code(

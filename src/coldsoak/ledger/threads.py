@@ -162,7 +162,7 @@ class Threads:
         A thread that has no record at all did nothing else in the driver.
         """
         cuda = self._of_span(self.spans.is_api, spans)
-        in_driver = samples.time[samples.cause == CODE[Cause.KERNEL_LAUNCH]]
+        in_driver = samples.time[samples.in_driver]
         if not len(in_driver) or not (cuda.any() or self._cupti_on):
             return Rows.none()
         first = int(spans.start[cuda].min()) if cuda.any() else int(in_driver[-1]) + samples.reach

@@ -63,7 +63,7 @@ class Spans(Frozen, kw_only=True):
     ``source`` is a string index: ``import``, ``import.find``, ``import.read``, ``import.compile``,
     ``import.exec``, ``dlopen``, ``gc``, ``cuda.driver``, ``cuda.runtime``, ``cuda.overhead``,
     ``cuda.jit``, ``cuda.sync``, ``jax``, ``torch``, ``triton``, ``tensorflow``, ``onednn``,
-    ``numba``, ``nvrtc``, ``wait``, ``child`` or ``cost`` (the tool itself).
+    ``numba``, ``nvrtc``, ``onnxruntime``, ``wait``, ``child`` or ``cost`` (the tool itself).
     """
 
     start: bytes = b""

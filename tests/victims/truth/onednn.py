@@ -1,5 +1,5 @@
-"""oneDNN generates code for bfloat16 products of forty shapes; without: the primitives are cached."""
-# cause: compile
+"""oneDNN plans and generates code for bfloat16 products of forty shapes; without: the primitives are cached."""
+# cause: compile, plan_build
 import os
 import time
 

@@ -1,4 +1,4 @@
-"""Four hundred threads are started; without: they run already and only take an item each."""
+"""Four hundred threads are started; without: they run already."""
 # cause: thread_start
 import os
 import threading
@@ -6,18 +6,14 @@ import time
 
 COUNT = 400
 go = threading.Event()
-
-
-def start_all():
-    workers = [threading.Thread(target=go.wait) for _ in range(COUNT)]
+workers = [threading.Thread(target=go.wait) for _ in range(COUNT)]
+if os.environ.get("VICTIM_WITHOUT"):
     for worker in workers:
         worker.start()
-    return workers
-
-
-early = start_all() if os.environ.get("VICTIM_WITHOUT") else None
 start = time.perf_counter()
-workers = early or start_all()
+for worker in workers:
+    if worker.ident is None:
+        worker.start()
 total = sum(i * i for i in range(100_000))
 print(f"{time.perf_counter() - start:.6f}")
 go.set()

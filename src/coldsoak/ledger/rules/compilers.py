@@ -41,7 +41,11 @@ _DEFAULT = {
     "numba": Cause.COMPILE,
     "nvrtc": Cause.COMPILE,
 }
-_RUNTIMES = frozenset({"tensorflow", "onnxruntime"})
+_SESSIONS = {
+    "create_session": Verdict(Cause.PLAN_BUILD, Kind.OPEN),
+    "run on the CPU": Verdict(Cause.HOST_COMPUTE, Kind.OPEN),
+}
+"""ONNX Runtime has no symbols: what it did is told by the call it was in."""
 _EXECUTES = Verdict(Cause.HOST_COMPUTE, Kind.FIXED)
 
 
@@ -51,7 +55,9 @@ def verdict(source: str, name: str) -> Verdict:
     if source == "onednn":
         executes = name.startswith("exec")
         return _EXECUTES if executes else Verdict(Cause.COMPILE, Kind.BUILD)
-    if source in _RUNTIMES and re.search(r"execute|\brun\b|eager", name, re.IGNORECASE):
+    if source == "onnxruntime" and name in _SESSIONS:
+        return _SESSIONS[name]
+    if source == "tensorflow" and re.search(r"execute|\brun\b|eager", name, re.IGNORECASE):
         return Verdict(Cause.FRAMEWORK_HOST, Kind.OPEN)
     for pattern, cause in _RULES:
         if pattern.search(name):

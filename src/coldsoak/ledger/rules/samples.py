@@ -17,7 +17,8 @@ from coldsoak.model.causes import Cause
 __all__ = ["FRAMEWORKS", "GAP", "LEAVES", "MARKS", "FrameClass", "classify", "is_framework"]
 
 GAP = 5
-"""A sample speaks for the time around it up to this many sampling periods on either side."""
+"""A sample speaks for the time around it up to this many sampling periods on either side, and a
+cut stack is completed by neighbours at most as far away."""
 
 
 class _Mark(NamedTuple):
@@ -61,7 +62,7 @@ MARKS: tuple[_Mark, ...] = (
     _mark(
         Cause.COMPILE,
         r"[Xx]byak|jit_\w*generate|jit_generator|create_kernel|xbyak_gemm|4llvm|llvm::|4mlir|mlir::|HloPass|hlo_pass"
-        r"|xla\w*(::|\d).*(Compil|RunHloPasses|RunBackend)|CpuCompiler|GpuCompiler|grappler|LLVM[A-Z]\w+|nvrtcCompile|nvPTXCompiler\w*|nvJitLink\w*",
+        r"|xla\w*(::|\d).*(Compil|RunHloPasses|RunBackend)|CpuCompiler|GpuCompiler|grappler|LLVM[A-Z]\w+|slinky\w*(simplif|rewrite|constant_evaluator|evaluate_constant|substitut|optimiz|build_pipeline)|dnnl_primitive_create|create_primitive|primitive_create|primitive_cache_iface|nvrtcCompile|nvPTXCompiler\w*|nvJitLink\w*",
         r"libnvrtc|libnvJitLink|libnvptxcompiler|libnvvm|libLLVM|libllvmlite|libtriton|(^|/)ptxas$|libMLIR|libclang|libcutlass_compiler",
     ),
     _mark(
@@ -73,13 +74,13 @@ MARKS: tuple[_Mark, ...] = (
         r"^_*(clone3?|pthread_create\w*|copy_process|kernel_clone|do_fork|create_thread|allocate_stack|gomp_team_start|__kmp_create_worker|__kmp_allocate_team|blas_thread_init)(@.*|\.\w+)*$",
     ),
     _mark(
-        Cause.PAGE_FAULT,
-        r"^(asm_)?exc_page_fault$|^handle_mm_fault$|^__handle_mm_fault$|^do_user_addr_fault$|^do_anonymous_page$|^clear_(huge_)?page\w*$|^do_fault\w*$|^filemap_fault$|^filemap_map_pages$|^do_wp_page$|^vma_alloc_folio\w*$|^clear_subpage$|^(unmap_region|exit_mmap|zap_pte_range|unmap_page_range|do_madvise|madvise_vma\w*|mprotect_fixup|tlb_flush_mmu|do_munmap|__do_munmap|do_vmi_munmap)$",
+        Cause.PLAN_BUILD,
+        r"cudnnBackendFinalize|cudnnGet\w*Algorithm|cufftMakePlan|cufftPlan|AlgoGetHeuristic|primitive_desc|TensorRT|IBuilder|execution_plan",
+        r"libnvinfer|libcufft",
     ),
     _mark(
-        Cause.PLAN_BUILD,
-        r"cudnnBackendFinalize|cudnnGet\w*Algorithm|cufftMakePlan|cufftPlan|AlgoGetHeuristic|primitive_desc|dnnl_primitive_create|create_primitive|TensorRT|IBuilder|execution_plan",
-        r"libnvinfer|libcufft",
+        Cause.PAGE_FAULT,
+        r"^(asm_)?exc_page_fault$|^handle_mm_fault$|^__handle_mm_fault$|^do_user_addr_fault$|^do_anonymous_page$|^clear_(huge_)?page\w*$|^do_fault\w*$|^filemap_fault$|^filemap_map_pages$|^do_wp_page$|^vma_alloc_folio\w*$|^clear_subpage$|^(unmap_region|exit_mmap|zap_pte_range|unmap_page_range|do_madvise|madvise_vma\w*|mprotect_fixup|tlb_flush_mmu|do_munmap|__do_munmap|do_vmi_munmap)$",
     ),
     _mark(
         Cause.NETWORK_WAIT,
