@@ -59,7 +59,7 @@ class Judge:
         """Return what became of a remedy whose arm has its id for a name."""
         remedy = candidate.remedy
         launched = summary.usable(result.launches, remedy.id)
-        if not launched:
+        if not launched or not summary.usable(result.launches, BASELINE):
             return self.left_out(candidate, why or _failure(result, remedy.id))
         verified = self._verified(result, remedy, launched)
         outputs = self.outputs(result, remedy.id)

@@ -34,10 +34,13 @@ class World:
 
     gpus = None
 
-    def __init__(self, made, saves, *, overlap=0.0, later=None, prints=None, fails=()):
+    def __init__(
+        self, made, saves, *, overlap=0.0, later=None, prints=None, fails=(), stops_after=10**9
+    ):
         self.made, self.saves, self.overlap = made, saves, overlap
         self.later, self.prints, self.fails = later or {}, prints or {}, fails
         self.series = (made.series,)
+        self.stops_after = stops_after
         self.random = random.Random(7)
         self.launched = []
 
@@ -45,6 +48,8 @@ class World:
         """Anything goes."""
 
     def launch(self, request):
+        if len(self.launched) >= self.stops_after:
+            raise KeyboardInterrupt
         self.launched.append((request.round, request.arm.name))
         mine = [name for name, mark in MARKS.items() if mark(request.arm)]
         saved = sum(self.saves.get(name, 0.0) for name in mine)
@@ -213,6 +218,15 @@ def test_without_a_number_the_trials_end_at_a_look(run):
     done, _ = run({"py.pyc": 1.5}, wanted=ONLY, pairs=None)
     assert trial(done, "py.pyc").ratio.estimate.n == 12
     assert ingredients(done) == ["py.pyc"]
+
+
+@pytest.mark.parametrize("launches", [2, 7, 13, 60])
+def test_an_interruption_keeps_what_was_measured(run, store, launches):
+    saves = {"py.pyc": 1.5, "torch.compile_threads": 0.8}
+    done, world = run(saves, wanted=ONLY, stops_after=launches)
+    assert not done.result.complete
+    assert len(store.load("last").launches) == launches == len(world.launched)
+    assert len(done.result.trials) == 3
 
 
 def test_nothing_that_applies_means_nothing_is_launched(run):
