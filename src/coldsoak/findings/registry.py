@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from coldsoak.findings.base import title_of, words_of
 from coldsoak.findings.view import View
+from coldsoak.model.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from coldsoak.findings.base import Rule
-    from coldsoak.model.finding import Finding
     from coldsoak.model.result import Result
 
 __all__ = ["GROUPS", "document", "find", "judge", "rules"]
@@ -47,8 +47,24 @@ def rules() -> dict[str, Rule]:
 def find(result: Result) -> tuple[Finding, ...]:
     """Return what the rules say about a result, most important first."""
     view = View(result)
-    found = [finding for rule in rules().values() for finding in rule.find(view)]
+    found = [finding for rule in rules().values() for finding in _found(rule, view)]
     return tuple(sorted(found, key=_importance))
+
+
+def _found(rule: Rule, view: View) -> list[Finding]:
+    """Return what one rule says; a rule that fails says so and takes no other answer away."""
+    try:
+        return list(rule.find(view))
+    except Exception as error:  # noqa: BLE001 (a measured result must not be lost to a rule)
+        return [
+            Finding(
+                code=rule.CODE,
+                severity="note",
+                title="This could not be judged",
+                text=f"{rule.CODE} could not be judged: {error!r}. Please report it.",
+                confidence="possible",
+            )
+        ]
 
 
 def judge(result: Result) -> Result:

@@ -52,3 +52,14 @@ def test_an_old_result_is_judged_anew(make):
 def test_a_result_without_anything_has_no_findings(make):
     maker = make()
     assert judge(maker.result()).findings == ()
+
+
+def test_a_rule_that_fails_takes_no_other_answer_away(make, monkeypatch):
+    def broken(view):
+        raise KeyError("nothing")
+
+    monkeypatch.setattr(rules()["periodic"], "find", broken)
+    (found,) = judge(make().launch(r=[9, 1]).result()).findings
+    assert found.code == "periodic"
+    assert found.severity == "note"
+    assert "KeyError" in found.text
