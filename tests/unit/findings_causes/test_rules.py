@@ -112,6 +112,14 @@ def test_hits_or_an_emptied_cache_are_no_finding(make, found):
     assert found(code, jax_cache(make, hits=0, cold=("cache",))) == []
 
 
+def test_programs_that_were_asked_for_before_the_cache_was_on(make, found):
+    code = "cache-configured-but-missed"
+    kept = {**FOLDER, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    assert found(code, jax_cache(make, hits=1, env=kept)) == []
+    assert len(found(code, jax_cache(make, hits=0, env=kept))) == 1
+    assert len(found(code, jax_cache(make, hits=1))) == 1
+
+
 def test_jax_without_a_cache_folder_asks_in_vain_and_that_is_no_finding(make, found):
     assert found("cache-configured-but-missed", jax_cache(make, hits=0, env={})) == []
 

@@ -39,7 +39,8 @@ def find(view: View) -> Iterator[Finding]:
         return
     for arm in view.result.arms:
         for seen in lookups(view, arm.name):
-            late = seen.cache == "jax" and not seen.writes and _thresholds_set(view, arm.name)
+            kept = seen.cache == "jax" and seen.hits and not seen.writes
+            late = kept and _thresholds_set(view, arm.name)
             if seen.misses > seen.hits and seen.earlier and not late:
                 yield _finding(view, arm.name, seen)
 
