@@ -11,7 +11,7 @@ from coldsoak.cli import (
     bench,
     devices,
     doctor,
-    exec,
+    exec,  # noqa: A004
     explain,
     report,
     results,

@@ -21,7 +21,7 @@ from coldsoak.launch import proc
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["RESIDENT_LIMIT", "Eviction", "evict", "resident_bytes"]
+__all__ = ["RESIDENT_LIMIT", "Eviction", "drop", "evict", "resident_bytes", "resident_pages"]
 
 RESIDENT_LIMIT = 0.05
 """Share of the files' bytes that may stay resident before the launch is refused."""
@@ -58,6 +58,22 @@ def resident_bytes(file: str) -> tuple[int, int]:
     """Return (bytes in memory, size) of a file, by mincore(2); (0, 0) when it cannot be read."""
     with _opened(file) as descriptor:
         return _resident(descriptor) if descriptor is not None else (0, 0)
+
+
+def resident_pages(file: str) -> bytes:
+    """Return one byte a page, 1 for those in memory, by mincore(2); empty for an unreadable file."""
+    with _opened(file) as descriptor:
+        return _pages(descriptor)[0] if descriptor is not None else b""
+
+
+def drop(files: Iterable[str]) -> list[str]:
+    """Ask the kernel to forget ``files``, without proof; return one name for each regular file."""
+    names = _regular(files)
+    for name in names:
+        _drop(name, flush=False)
+        if resident_bytes(name)[0]:
+            _drop(name, flush=True)  # it may have been dirty; a flush of all would take minutes
+    return names
 
 
 def evict(files: Iterable[str]) -> Eviction:
@@ -135,22 +151,26 @@ def _drop(file: str, *, flush: bool) -> None:
 
 
 def _resident(descriptor: int) -> tuple[int, int]:
+    pages, size = _pages(descriptor)
+    return min(pages.count(1) * mmap.PAGESIZE, size), size
+
+
+def _pages(descriptor: int) -> tuple[bytes, int]:
+    """Return mincore's low bits, a byte a page, and the size; nothing where it does not tell."""
     size = os.fstat(descriptor).st_size
     if not size:
-        return 0, 0
+        return b"", 0
     libc = _libc()
     address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
     if address in {None, ctypes.c_void_p(-1).value}:
-        return 0, 0
-    pages = -(-size // mmap.PAGESIZE)
-    vector = ctypes.create_string_buffer(pages)
+        return b"", 0
+    vector = ctypes.create_string_buffer(-(-size // mmap.PAGESIZE))
     try:
         if libc.mincore(address, size, vector) != 0:
-            return 0, 0
+            return b"", 0
     finally:
         libc.munmap(address, size)
-    present = pages - vector.raw.translate(_LOW_BIT).count(0)
-    return min(present * mmap.PAGESIZE, size), size
+    return vector.raw.translate(_LOW_BIT), size
 
 
 _LOW_BIT = bytes(value & 1 for value in range(256))

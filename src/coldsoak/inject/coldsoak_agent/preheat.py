@@ -9,6 +9,7 @@ variable ``COLDSOAK_PREHEAT``) or ``coldsoak.preheat``:
 ``library PATH``   then open this library there (cuBLASLt, cuBLAS, in order) and run small products
 ``env NAME=VALUE`` CUDA variables of the recorded run; any difference switches the CUDA stages off
 ``readahead PATH`` file of page ranges (``coldsoak.remedies.record``), read ahead by threads
+``record PATH``    write at the exit what was touched (``coldsoak_agent.touched``)
 ``gc PACKAGE``     no collection while this package is imported; what it made is frozen then
 
 The rules that make this safe, each with a test in ``tests/unit/remedies_preheat``: only the driver
@@ -116,7 +117,7 @@ def start(plan):
     if handle is not None and handle.stages:
         return handle
     handle = Handle(quiet="quiet" in wanted)
-    for stage, begin in (("gc", _start_gc), ("readahead", _readahead), ("context", _cuda)):
+    for stage, begin in _STAGES:
         if stage in wanted:
             _begin(handle, stage, begin, wanted)
     if handle.busy:
@@ -284,3 +285,17 @@ def _cuda(running, wanted):
     from coldsoak_agent import preheat_cuda
 
     preheat_cuda.start(running, wanted)
+
+
+def _record(running, wanted):
+    from coldsoak_agent import touched
+
+    touched.write_at_exit(wanted["record"][0])
+
+
+_STAGES = (
+    ("record", _record),
+    ("gc", _start_gc),
+    ("readahead", _readahead),
+    ("context", _cuda),
+)
