@@ -108,7 +108,9 @@ def command(view: View) -> str:
 
 
 def fix(view: View, remedy: str) -> str:
-    """Return the line that tries one remedy on the measured command."""
+    """Return the line that tries one remedy on the measured command; empty without a remedy."""
+    if not remedy:
+        return ""
     words = command(view) if view.result.kind == "run" else "python script.py"
     return f"coldsoak fix --remedy {remedy} -- {words}"
 

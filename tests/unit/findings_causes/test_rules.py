@@ -1,5 +1,8 @@
 """Each finding about a cause: what makes it fire, and what must not."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from coldsoak.findings.registry import GROUPS, find, rules
@@ -19,6 +22,18 @@ def test_all_causes_have_their_module():
         "thread-oversubscription",
     }
     assert "causes" in GROUPS
+
+
+def test_remedies_that_findings_name_are_in_the_catalogue():
+    from coldsoak.findings import causes
+    from coldsoak.remedies.registry import REMEDIES
+
+    folder = Path(causes.__path__[0])
+    texts = [file.read_text(encoding="utf-8") for file in folder.glob("*.py")]
+    named = {name for text in texts for name in re.findall(r'"([a-z]+\.[a-z_]{3,})"', text)}
+    known = {remedy.id for remedy in REMEDIES}
+    assert named & known
+    assert named - {"torch.compile", "tf.function", "cuda.jit"} <= known
 
 
 @pytest.mark.parametrize("code", CODES)

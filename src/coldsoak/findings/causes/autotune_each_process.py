@@ -30,10 +30,10 @@ SEVERITY: Severity = "cause"
 
 _LEAST_S = 0.05
 _HOW = {
-    "triton": ("export TRITON_CACHE_AUTOTUNING=1", "triton.cache_autotuning"),
-    "jax": ("export XLA_FLAGS=--xla_gpu_autotune_level=0", "jax.autotune_cache"),
-    "tensorflow": ("export TF_CUDNN_USE_AUTOTUNE=0", "tf.autotune_off"),
-    "torch": ("torch.backends.cudnn.benchmark = False", "torch.cudnn_benchmark_off"),
+    "triton": ("export TRITON_CACHE_AUTOTUNING=1", "triton.autotune_cache"),
+    "jax": ("export XLA_FLAGS=--xla_gpu_autotune_level=0", "xla.autotune_cache"),
+    "tensorflow": ("export TF_CUDNN_USE_AUTOTUNE=0", ""),
+    "torch": ("torch.backends.cudnn.benchmark = False", ""),
 }
 
 
@@ -57,7 +57,7 @@ def find(view: View) -> Iterator[Finding]:
                 "the next process tries them again."
             ),
             evidence=(cost.text, *((cost.named(),) if cost.items else ())),
-            advice=(how[0], fix(view, how[1])) if how else (),
+            advice=tuple(filter(None, (how[0], fix(view, how[1])))) if how else (),
             arm=arm.name,
             seconds=cost.seconds,
         )

@@ -46,7 +46,7 @@ def find(view: View) -> Iterator[Finding]:
             text="CUDA_MODULE_LOADING=EAGER loads every kernel of every library, used or not"
             + (f"; loading takes {seconds_text(seconds)}." if seconds else "."),
             evidence=(cost.text, *((cost.named(),) if cost.items else ())) if cost else (),
-            advice=("unset CUDA_MODULE_LOADING", fix(view, "cuda.lazy_loading")),
+            advice=("unset CUDA_MODULE_LOADING", fix(view, "cuda.module_loading")),
             confidence="measured" if cost else "likely",
             settle="" if cost else "Without a traced launch its seconds are not known.",
             arm=arm.name,

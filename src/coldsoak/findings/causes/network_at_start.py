@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coldsoak.findings.stakes import Stake, fix, stake, worth
+from coldsoak.findings.stakes import Stake, stake, worth
 from coldsoak.findings.words import seconds_text, share_text
 from coldsoak.model.causes import Cause
 from coldsoak.model.finding import Finding
@@ -56,7 +56,7 @@ def _finding(view: View, arm: str, cost: Stake, series: str) -> Finding:
             "for a network peer, with the CPU idle."
         ),
         evidence=(cost.text, *((f"in {cost.named()}",) if cost.items else ())),
-        advice=("export HF_HUB_OFFLINE=1", fix(view, "hf.offline")) if hub else (),
+        advice=("export HF_HUB_OFFLINE=1",) if hub else (),
         settle="" if hub else "Who it asks: strace -f -e trace=connect",
         file=file,
         line=line,

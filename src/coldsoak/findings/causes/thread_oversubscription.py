@@ -65,7 +65,7 @@ def find(view: View) -> Iterator[Finding]:
                 f"{share_text(cost.share)} of {cost.of}."
             ),
             evidence=(cost.text,),
-            advice=(f"export OMP_NUM_THREADS={fit}", fix(view, "cpu.threads")),
+            advice=(f"export OMP_NUM_THREADS={fit}", fix(view, "threads.usable_cores")),
             confidence="possible" if busy else "likely",
             settle="Other programs were busy too: measure again on a quiet machine."
             if busy
