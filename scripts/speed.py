@@ -8,7 +8,7 @@ For each program ``coldsoak fix`` makes a recipe, without hints. Then a second, 
 runs the stock program, ``coldsoak exec`` and ``coldsoak.preheat`` in random order in fresh processes,
 with the bare driver beside them where there is a card. Nothing of coldsoak is in the stock program:
 it prints CLOCK_MONOTONIC at its first result, and the parent took it just before the spawn.
-Figures are kept in docs/speed/MACHINE.json, one file for each machine.
+Figures are kept in docs/speed/MACHINE.json, one file for each machine; the page shows them all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
@@ -44,6 +46,8 @@ NEEDS = {
     "tensorflow_product": ("tensorflow",),
     "tensorflow_xla": ("tensorflow",),
 }
+FORKED = {"torch_product": "torch"}
+"""Programs that are also run in a fork of a process that has imported this already."""
 FLOOR = "floor_cuda"
 COLD = {"torch_compile": "cache"}
 """Programs whose stock state has empty caches, as in a fresh container."""
@@ -55,7 +59,8 @@ Start of the process to the first result, in seconds: medians over fresh process
 speed-up against the stock program and its 95 % interval. Recipes were made by `coldsoak fix` without
 hints, then measured again by `scripts/speed.py`, which writes this page: stock, `coldsoak exec` and
 `coldsoak.preheat` in random order, nothing of coldsoak in the stock program. *Floor* is the bare
-driver on the same machine: context, memory, one operation, no framework.
+driver on the same machine: context, memory, one operation, no framework. *Fork server* is
+`coldsoak run-warm`: a process that has done the imports forks for each job.
 """
 
 
@@ -119,8 +124,34 @@ def figure(program, options, recipes, gpu):
     }
     if gpu:
         arms["floor"] = [sys.executable, str(PROGRAMS / f"{FLOOR}.py")]
-    found["rows"] = interleaved(program, arms, options.pairs)
+    with fork_server(program) as socket:
+        if socket:
+            arms["fork"] = [
+                coldsoak(), "run-warm", "--socket", socket, "--", sys.executable, str(script),
+            ]  # fmt: skip
+        found["rows"] = interleaved(program, arms, options.pairs)
     return found
+
+
+@contextmanager
+def fork_server(program):
+    """Run a fork server with the program's imports; yields its socket, empty for no server."""
+    if program not in FORKED:
+        yield ""
+        return
+    with tempfile.TemporaryDirectory(prefix="coldsoak-warm-") as folder:
+        socket = Path(folder, "socket")
+        words = ["serve-warm", "--import", FORKED[program], "--socket", str(socket)]
+        with subprocess.Popen([coldsoak(), *words, "--", sys.executable]) as server:
+            try:
+                deadline = time.monotonic() + 120
+                while not socket.exists() and server.poll() is None:
+                    if time.monotonic() > deadline:
+                        raise SystemExit("the fork server did not start")
+                    time.sleep(0.1)
+                yield str(socket)
+            finally:
+                server.terminate()
 
 
 def coldsoak():
@@ -165,8 +196,6 @@ def interleaved(program, arms, pairs):
 
 def launch(program, argv):
     """Return seconds to the first result, of run 0 and of later runs, and what was computed."""
-    import tempfile
-
     with tempfile.TemporaryDirectory(prefix="coldsoak-speed-") as empty:
         env = dict(os.environ)
         if COLD.get(program) == "cache":
@@ -211,8 +240,8 @@ def section(figures):
     if machine["driver"]:
         lines += [f"Driver {machine['driver']}, {machine['cores']:g} cores.", ""]
     lines += [
-        "| program | stock | exec | | preheat | | floor | n |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
+        "| program | stock | exec | | preheat | | fork server | | floor | n |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     programs = figures["programs"]
     lines += [table_row(name, one) for name, one in sorted(programs.items())]
@@ -229,11 +258,14 @@ def section(figures):
 def table_row(name, one):
     rows = {arm: [run["first_result"] for run in runs] for arm, runs in one["rows"].items()}
     if not rows:
-        return f"| {name} | – | no recipe helps | | | | | |"
+        return f"| {name} | – | no recipe helps | | | | | | | |"
     floor = duration(median(rows["floor"])) if "floor" in rows else "–"
     cells = [name, duration(median(rows["stock"]))]
-    for arm in ("exec", "preheat"):
-        cells += [duration(median(rows[arm])), times(rows["stock"], rows[arm])]
+    for arm in ("exec", "preheat", "fork"):
+        there = arm in rows
+        cells += (
+            [duration(median(rows[arm])), times(rows["stock"], rows[arm])] if there else ["–", ""]
+        )
     return f"| {' | '.join([*cells, floor, str(len(rows['stock']))])} |"
 
 
