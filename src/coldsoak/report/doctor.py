@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["headline", "render"]
 
+_INDENT = 11
+"""Columns of the state, in which longer texts leave a margin."""
+
 _STYLE: dict[State, str] = {"bad": "bold red", "warn": "yellow", "unknown": "dim", "ok": "green"}
 
 
@@ -61,10 +64,12 @@ def _print(section: Section, console: Console, *, everything: bool) -> None:
 
 
 def _print_verdict(one: Verdict, console: Console) -> None:
-    head = Text.assemble((f"{one.state:<9}", _STYLE[one.state]), one.what)
-    for number, line in enumerate(head.wrap(console, max(console.width - 2, 20))):
-        print_lines(line, console, indent=2 if number == 0 else 11)
+    lines = Text(one.what).wrap(console, max(console.width - _INDENT, 20))
+    label = Text(f"{one.state:<{_INDENT - 2}}", style=_STYLE[one.state])
+    print_lines(label + lines[0], console, indent=2)
+    for line in lines[1:]:
+        print_lines(line, console, indent=_INDENT)
     if one.why:
-        print_lines(Text(one.why, style="dim"), console, indent=11)
+        print_lines(Text(one.why, style="dim"), console, indent=_INDENT)
     if one.do:
-        print_lines(Text.assemble(("Try: ", "dim"), (one.do, "cyan")), console, indent=11)
+        print_lines(Text.assemble(("Try: ", "dim"), (one.do, "cyan")), console, indent=_INDENT)

@@ -5,7 +5,6 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "truth"))
-os.environ["CUDA_CACHE_DISABLE"] = "1"
 import cupy
 from _cuda_source import cubin, many, ptx
 

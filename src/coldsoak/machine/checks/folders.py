@@ -56,7 +56,7 @@ KNOWN = (
         users=("torch",),
     ),
     Known(
-        name="PyTorch's extensions",
+        name="the folder of PyTorch's extensions",
         variable="TORCH_EXTENSIONS_DIR",
         default="~/.cache/torch_extensions",
         users=("torch",),
