@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coldsoak.findings.cards import peaks
+from coldsoak.findings.repeats import explained, jit_callers, modules, repeats, shared_misses
 from coldsoak.ledger.arrays import Ints, column
-from coldsoak.findings.repeats import explained, jit_callers, repeats, shared_misses
 from coldsoak.ledger.names import short_kernel
+from coldsoak.ledger.spans import key_of
 from coldsoak.model.facts import Card, Copied, Event, Facts, KernelUse, Memory, Work
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def extract(trace: Trace, launch: Launch, log: str = "") -> Facts:
         memory=tuple(_memory(trace)),
         events=_events(trace),
         repeats=repeats(trace),
+        modules=modules(trace, launch),
         shared_misses=shared_misses(trace),
         jit_callers=jit_callers(trace),
         libraries=tuple(sorted(p for k, p in trace.info.items() if k.startswith("library:"))),
@@ -91,22 +93,24 @@ class _Operations:
     def __init__(self, trace: Trace) -> None:
         ops = trace.device
         self._strings = trace.strings
+        self._kernel = trace.strings.index("kernel") if "kernel" in trace.strings else -2
         self._start, self._end = column(ops.start), column(ops.end)
         self._pid, self._device = column(ops.pid), column(ops.device)
         self._kind, self._name = column(ops.kind), column(ops.name)
         self._bytes = column(ops.bytes_moved)
-        self._queued = _queued(trace, self._pid, column(ops.correlation), self._start)
+        queued = _queued(trace, self._pid, column(ops.correlation), self._start)
+        self._order = np.argsort(queued, kind="stable")
+        self._queued = queued[self._order]
 
     def work(self, launch: Launch) -> Iterator[Work]:
         """Yield what each kept run queued."""
         if not len(self._start):
             return
         for execution in _kept(launch.executions):
-            mine = np.flatnonzero(
-                (self._pid == execution.pid)
-                & (self._queued >= execution.start_ns)
-                & (self._queued < execution.end_ns)
-            )
+            ends = (execution.start_ns, execution.end_ns)
+            first, last = np.searchsorted(self._queued, ends, side="left")
+            mine = self._order[first:last]
+            mine = mine[self._pid[mine] == execution.pid]
             kernels = self.kernels(mine, KERNELS_OF_A_RUN)
             yield Work(
                 series=execution.series,
@@ -115,57 +119,57 @@ class _Operations:
                 tail_ns=max(int(self._end[mine].max()) - execution.end_ns, 0) if len(mine) else 0,
                 devices=tuple(sorted({int(d) for d in self._device[mine]})),
                 kernels=kernels,
-                kernel_count=sum(self._is_kernel(kind) for kind in self._kind[mine].tolist()),
+                kernel_count=int((self._kind[mine] == self._kernel).sum()),
                 copies=self.copies(mine),
             )
-
-    def _is_kernel(self, kind: int) -> bool:
-        return self._strings[kind] == "kernel"
 
     def kernels(self, which: Ints | slice, most: int) -> tuple[KernelUse, ...]:
         """Return the kernels among ``which``, most time first."""
         count: Counter[str] = Counter()
         time: Counter[str] = Counter()
-        length = (self._end - self._start)[which].tolist()
-        rows = zip(self._kind[which].tolist(), self._name[which].tolist(), length, strict=True)
-        for kind, name, ns in rows:
-            if self._is_kernel(kind):
-                text = short_kernel(self._strings[name]) if name >= 0 else "kernel"
-                count[text] += 1
-                time[text] += ns
+        kind, name = self._kind[which], self._name[which]
+        kernel = kind == self._kernel
+        length = (self._end - self._start)[which][kernel]
+        names, place = np.unique(name[kernel], return_inverse=True)
+        sums = np.bincount(place, weights=length, minlength=len(names))
+        for number, ns, times in zip(names, sums, np.bincount(place), strict=True):
+            text = short_kernel(self._strings[number]) if number >= 0 else "kernel"
+            count[text] += int(times)
+            time[text] += int(ns)
         return tuple(KernelUse(name=n, count=count[n], ns=ns) for n, ns in time.most_common(most))
 
     def copies(self, which: Ints | slice) -> tuple[Copied, ...]:
         """Return the copies among ``which`` by direction; those inside the host are left out."""
-        sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-        length = (self._end - self._start)[which].tolist()
-        rows = zip(self._kind[which].tolist(), length, self._bytes[which].tolist(), strict=True)
-        for kind, ns, size in rows:
-            text = self._strings[kind]
-            if "to" in text and text != "HtoH":
-                for place, value in enumerate((1, ns, size)):
-                    sums[text][place] += value
+        kinds, place = np.unique(self._kind[which], return_inverse=True)
+        ns = np.bincount(place, weights=(self._end - self._start)[which], minlength=len(kinds))
+        size = np.bincount(place, weights=self._bytes[which], minlength=len(kinds))
+        count = np.bincount(place, minlength=len(kinds))
+        texts = [self._strings[kind] for kind in kinds]
         return tuple(
-            Copied(kind=kind, count=count, ns=ns, bytes=size)
-            for kind, (count, ns, size) in sorted(sums.items())
+            Copied(kind=texts[i], count=int(count[i]), ns=int(ns[i]), bytes=int(size[i]))
+            for i in sorted(range(len(kinds)), key=lambda i: texts[i])
+            if "to" in texts[i] and texts[i] != "HtoH"
         )
 
 
 def _queued(trace: Trace, pid: Ints, correlation: Ints, start: Ints) -> Ints:
     """Return when the call that queued each operation began; its own start where none is known."""
     spans = trace.spans
-    calls = {i for i, text in enumerate(trace.strings) if text in _CALLS}
-    source, link = column(spans.source), column(spans.correlation)
-    chosen = np.flatnonzero(np.isin(source, sorted(calls)) & (link > 0))
+    calls = [i for i, text in enumerate(trace.strings) if text in _CALLS]
+    link = column(spans.correlation)
+    chosen = np.flatnonzero(np.isin(column(spans.source), calls) & (link > 0))
+    if not len(chosen) or not len(start):
+        return start
+    begin = column(spans.start)[chosen]
+    chosen, begin = chosen[np.argsort(begin, kind="stable")], np.sort(begin, kind="stable")
     pids = np.array([track.pid for track in trace.tracks], dtype=np.int64)
-    owner, begin = pids[column(spans.track)[chosen]] if len(chosen) else chosen, column(spans.start)
-    moments: dict[tuple[int, int], int] = {}
-    rows = zip(owner.tolist(), link[chosen].tolist(), begin[chosen].tolist(), strict=True)
-    for process, number, ns in rows:
-        known = moments.get((process, number))
-        moments[process, number] = ns if known is None else min(known, ns)
-    keys = zip(pid.tolist(), correlation.tolist(), start.tolist(), strict=True)
-    return np.array([moments.get((p, c), s) if c else s for p, c, s in keys], dtype=np.int64)
+    keys, first = np.unique(
+        key_of(pids[column(spans.track)[chosen]], link[chosen]), return_index=True
+    )
+    wanted = key_of(pid, correlation)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    known = (keys[place] == wanted) & (correlation > 0)
+    return np.where(known, begin[first[place]], start)
 
 
 def _kept(executions: Iterable[Execution]) -> list[Execution]:
