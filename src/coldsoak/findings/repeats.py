@@ -13,13 +13,16 @@ from coldsoak.ledger.arrays import column
 from coldsoak.model.facts import Repeat
 
 if TYPE_CHECKING:
+    from coldsoak.model.result import Launch
     from coldsoak.model.trace import Trace
 
-__all__ = ["explained", "jit_callers", "repeats", "shared_misses"]
+__all__ = ["explained", "jit_callers", "modules", "repeats", "shared_misses"]
 
 REPEATS = 24
 STARTS = 8
 DETAILS = 4
+JIT_SPANS = 256
+"""Compilations of PTX that are looked into for their caller."""
 
 _COMPILING = {
     ("jax", "trace"),
@@ -39,11 +42,14 @@ def repeats(trace: Trace) -> tuple[Repeat, ...]:
     text, spans = trace.strings, trace.spans
     pids = [track.pid for track in trace.tracks]
     found: dict[tuple[int, str, str, str], list[tuple[int, int, str]]] = defaultdict(list)
+    sources = {name for name, _ in _COMPILING}
+    wanted = [i for i, name in enumerate(text) if name in sources]
+    chosen = np.flatnonzero(np.isin(column(spans.source), wanted) & (column(spans.detail) >= 0))
     columns = (spans.source, spans.name, spans.start, spans.end, spans.track, spans.detail)
     for source, name, start, end, track, detail in zip(
-        *(column(c).tolist() for c in columns), strict=True
+        *(column(c)[chosen].tolist() for c in columns), strict=True
     ):
-        if (text[source], text[name]) not in _COMPILING or detail < 0:
+        if (text[source], text[name]) not in _COMPILING:
             continue
         match = _FUNCTION.search(text[detail])
         if match:
@@ -77,14 +83,29 @@ def shared_misses(trace: Trace) -> dict[str, int]:
     pids = [track.pid for track in trace.tracks]
     spans = trace.spans
     who: dict[str, set[int]] = defaultdict(set)
-    rows = zip(column(spans.track).tolist(), column(spans.detail).tolist(), strict=True)
-    for track, detail in rows:
-        match = _MISSED.search(trace.strings[detail]) if detail >= 0 else None
-        if match:
-            who[match[1]].add(pids[track])
+    keys = {i: match[1] for i, text in enumerate(trace.strings) if (match := _MISSED.search(text))}
+    chosen = np.flatnonzero(np.isin(column(spans.detail), sorted(keys)))
+    rows = (column(c)[chosen].tolist() for c in (spans.track, spans.detail))
+    for track, detail in zip(*rows, strict=True):
+        who[keys[detail]].add(pids[track])
     shared = {key: len(found) for key, found in who.items() if len(found) > 1}
     most = sorted(shared, key=lambda key: (-shared[key], key))[:_SHARED]
     return {key: shared[key] for key in most}
+
+
+def modules(trace: Trace, launch: Launch) -> dict[str, int]:
+    """Return how many modules run 0 of each series imported."""
+    source = next((i for i, text in enumerate(trace.strings) if text == "import"), -2)
+    chosen = np.flatnonzero(column(trace.spans.source) == source)
+    pids = np.array([track.pid for track in trace.tracks], dtype=np.int64)
+    owner = pids[column(trace.spans.track)[chosen]] if len(chosen) else chosen
+    start = column(trace.spans.start)[chosen]
+    counts = {
+        run.series: int(((owner == run.pid) & (start >= run.start_ns) & (start < run.end_ns)).sum())
+        for run in launch.executions
+        if run.run == 0
+    }
+    return {series: count for series, count in counts.items() if count}
 
 
 def jit_callers(trace: Trace) -> dict[str, int]:
@@ -103,7 +124,7 @@ def jit_callers(trace: Trace) -> dict[str, int]:
     count: Counter[str] = Counter()
     moment, track, stack = column(samples.time), column(samples.track), column(samples.stack)
     begins, ends, tracks = column(spans.start), column(spans.end), column(spans.track)
-    for index in chosen.tolist():
+    for index in chosen[:JIT_SPANS].tolist():
         inside = (track == tracks[index]) & (moment >= begins[index]) & (moment < ends[index])
         for number in stack[np.flatnonzero(inside)].tolist():
             name = _caller(trace, number)

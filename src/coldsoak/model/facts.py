@@ -115,6 +115,8 @@ class Facts(Frozen, kw_only=True):
     """The 200 with the most time."""
     repeats: tuple[Repeat, ...] = ()
     """At most 24, most time first."""
+    modules: dict[str, int] = {}
+    """Modules that run 0 of a series imported, by series."""
     shared_misses: dict[str, int] = {}
     """Keys of compile caches that several processes of the launch looked for in vain, with how many."""
     jit_callers: dict[str, int] = {}

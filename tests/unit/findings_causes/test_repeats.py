@@ -1,6 +1,7 @@
 """From a trace to what was compiled again and who had the driver compile."""
 
-from coldsoak.findings.repeats import explained, jit_callers, repeats, shared_misses
+from coldsoak.findings.repeats import explained, jit_callers, modules, repeats, shared_misses
+from coldsoak.model.result import Execution, Launch
 from coldsoak.model.trace import Frames, Samples, Spans, Trace, Track, pack
 
 LOG = """TRACING CACHE MISS at a.py:4 (<module>):
@@ -94,3 +95,17 @@ def test_keys_that_several_processes_miss():
     b.span("jax", "cache_read", 5, 6, "hit=False, key=jit_h-3")
     b.span("jax", "cache_read", 7, 8, "hit=False, key=jit_h-3")
     assert shared_misses(b.trace()) == {"jit_f-1": 2}
+
+
+def test_modules_that_the_first_run_imports_are_counted():
+    b = Builder()
+    for start in (5, 15, 16, 25):
+        b.span("import", "m", start, start + 1, "")
+    b.span("import", "m", 15, 16, "", track=1)
+    b.span("import.exec", "m", 15, 16, "")
+    runs = [
+        Execution(series="s", run=run, pid=1, thread=1, start_ns=at, end_ns=at + 10, seconds=0.0)
+        for run, at in enumerate((10, 20))
+    ]
+    launch = Launch(index=0, round=1, arm="a", kind="traced", executions=tuple(runs))
+    assert modules(b.trace(), launch) == {"s": 2}

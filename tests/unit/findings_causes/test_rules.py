@@ -230,7 +230,10 @@ def region(make, ms, cause=Cause.IMPORT_PYTHON, *, items=(), total=1000.0, size=
 def test_imports_inside_the_first_run_of_a_region(make, found):
     code = "import-inside-region"
     items = [("torch._dynamo", 300), ("torch._inductor", 200)]
-    (finding,) = found(code, make.result(ledgers=[region(make, 500, items=items)]))
+    facts = make.facts(modules={"s": 1417})
+    slow = make.result(ledgers=[region(make, 500, items=items)], facts=facts)
+    (finding,) = found(code, slow)
+    assert "importing 1,417 modules of torch." in finding.text
     assert (finding.file, finding.line, finding.seconds) == ("a.py", 3, 0.5)
     assert finding.advice[0] == "import torch._dynamo  # above line 3"
     assert found(code, make.result(ledgers=[region(make, 60)])) == []

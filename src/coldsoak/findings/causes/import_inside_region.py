@@ -41,6 +41,7 @@ def find(view: View) -> Iterator[Finding]:
         if cost is None or not worth(cost, share=_SHARE):
             continue
         modules = [label for label, _, _ in cost.items]
+        count = max((one.modules.get(series.id, 0) for one in view.facts(arm)), default=0)
         tops = tuple(dict.fromkeys(label.partition(".")[0] for label in modules))
         file, line = view.place(series.start)
         yield Finding(
@@ -49,17 +50,13 @@ def find(view: View) -> Iterator[Finding]:
             title="Imports inside the timed region",
             text=(
                 f"The first run of {view.name(series.id)} spends {seconds_text(cost.seconds)}, "
-                f"{share_text(cost.share)} of it, importing modules"
+                f"{share_text(cost.share)} of it, importing "
+                + (plural(count, "module") if count else "modules")
                 + (f" of {', '.join(tops[:3])}." if tops else ".")
             ),
             evidence=(
                 f"{cost.text}",
                 *((f"largest: {cost.named()}",) if modules else ()),
-                *(
-                    (f"{plural(sum(n for _, _, n in cost.items), 'module')} among the largest",)
-                    if len(modules) > 3
-                    else ()
-                ),
             ),
             advice=tuple(f"import {name}  # above line {line}" for name in _first(modules)),
             settle="It moves the time and does not remove it: compare the time to the first result.",
