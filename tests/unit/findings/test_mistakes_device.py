@@ -209,3 +209,19 @@ def test_two_names_of_one_card(make):
 def test_two_devices_are_not_one_twice(make):
     assert twice(make, "/device:CPU:0", "/device:GPU:0") == []
     assert twice(make, "cuda:0", "cuda:1") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ('with tf.device("/GPU:0"):\n    f()\n', True),
+        ('if tf.config.list_physical_devices("GPU"):\n    measure("/GPU:0")\n', False),
+        ('if found:\n    with tf.device("/GPU:0"):\n        f()\n', False),
+        ('devices = ["/CPU:0"] + (["/GPU:0"] if found else [])\n', False),
+        ('names = ["/device:XLA_GPU:0"]\n', True),
+    ],
+)
+def test_names_that_may_never_be_used(make, text, wrong):
+    maker = make(packages=("tensorflow",), source=text)
+    maker.launch(r=[9, 1]).launch(r=[9, 1])
+    assert bool(maker.find("device-not-there")) is wrong

@@ -4,8 +4,8 @@ TensorFlow places operations softly: where a named device does not exist it rais
 work runs somewhere else. `XLA_GPU` and `XLA_CPU` were devices of TensorFlow 1; TensorFlow 2 has
 none of them, and XLA is asked for with `jit_compile=True` on an ordinary device.
 
-It fires when a TensorFlow 2 program runs a region with an XLA device as its case or passes such a
-name to `tf.device`, or names a GPU with a number that the machine has not got.
+It fires when a TensorFlow 2 program names an XLA device, or runs a region with, or passes to
+`tf.device` under no condition, a GPU with a number that the machine has not got.
 
 Name a device that `coldsoak devices` lists, and call `tf.config.set_soft_device_placement(False)`
 so that a wrong name is an error.
@@ -13,6 +13,7 @@ so that a wrong name is an error.
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from coldsoak.model.finding import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from coldsoak.findings.source import Source
     from coldsoak.findings.view import View
     from coldsoak.model.finding import Severity
 
@@ -48,14 +50,32 @@ def _named(view: View, arm: str) -> Iterator[tuple[str, tuple[str, int, str]]]:
     """Yield devices with the place that names them; those that a region ran with come last and win."""
     for source in view.files:
         for text, line in source.strings():
-            if device_of(text) is not None and (":" in text or "XLA" in text):
+            if _XLA.fullmatch(text):
                 yield text, (source.file, line, "")
+        for text, line in _asked_for(source):
+            yield text, (source.file, line, "")
     for owner, series, _ in view.each():
         for value in series.case.values():
             text = value.strip("'\"")
             if owner == arm and device_of(text) is not None:
                 file, line = view.place(series.start)
                 yield text, (file, line, series.id)
+
+
+def _asked_for(source: Source) -> Iterator[tuple[str, int]]:
+    """Yield the devices that are passed to ``tf.device`` under no condition."""
+    guarded = {
+        id(child)
+        for node in source.walk()
+        if isinstance(node, ast.If | ast.IfExp | ast.Try)
+        for child in ast.walk(node)
+    }
+    for dotted, node in source.calls():
+        name = node.args[0] if node.args else None
+        if dotted.rpartition(".")[2] != "device" or id(node) in guarded:
+            continue
+        if isinstance(name, ast.Constant) and device_of(str(name.value)) is not None:
+            yield str(name.value), node.lineno
 
 
 def _missing(view: View, name: str) -> bool:
