@@ -218,7 +218,7 @@ def measure(case: Case, *, without: bool, launches: int) -> Result:
             check=False, capture_output=True, text=True, env=env,
         )  # fmt: skip
         if not target.exists():
-            raise SystemExit(f"{case.id}: {done.stderr[-2000:]}")
+            raise RuntimeError(f"{case.id}: {done.stderr[-2000:]}")
         return msgspec.json.decode(target.read_bytes(), type=Result)
 
 
@@ -301,7 +301,11 @@ def main() -> None:
     for case in CASES:
         if given.render or (case.id not in only if only else case.gpu != given.gpu):
             continue
-        row = judge(case, given.launches)
+        try:
+            row = judge(case, given.launches)
+        except RuntimeError as error:
+            print(error, flush=True)
+            continue
         (DATA / f"{case.id}.json").write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
         missing = [one["should"] for one in row["said"] if not one["says"]]
         print(
