@@ -53,6 +53,13 @@ def test_a_mean_with_the_first_run(make, mean, corrected):
     assert "20.9 ms; over runs 1 to 9 it is 1.00 ms" in found.text
 
 
+def test_a_mean_under_a_condition_is_likely(make):
+    text = AVERAGED.format(mean="np.mean(times)").replace("print(", "if verbose: print(")
+    (found,) = victim(make, text).find("first-run-in-average")
+    assert found.confidence == "likely"
+    assert "under a condition" in found.settle
+
+
 @pytest.mark.parametrize(
     "mean",
     [

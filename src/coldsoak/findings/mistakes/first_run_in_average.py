@@ -60,7 +60,7 @@ def find(view: View) -> Iterator[Finding]:
         use = _averaged(source, series) if source else None
         if source is None or use is None:
             continue
-        name, line = use
+        name, line, sure = use
         with_first = median(map(fmean, rows))
         without = median(fmean(row[1:]) for row in rows)
         file, _ = view.place(series.end)
@@ -76,6 +76,8 @@ def find(view: View) -> Iterator[Finding]:
             ),
             evidence=(f"line {line}: {source.line(line)}",),
             advice=(_corrected(source.line(line), name),),
+            confidence="measured" if sure else "likely",
+            settle="" if sure else "That line stands under a condition; it may not have run.",
             file=file,
             line=line,
             series=series.id,
@@ -133,8 +135,10 @@ def _divided_loop(view: View, series: Series) -> bool:
     )
 
 
-def _averaged(source: Source, series: Series) -> tuple[str, int] | None:
-    """Return the list that gets every time of ``series`` and the line that averages it."""
+def _averaged(source: Source, series: Series) -> tuple[str, int, bool] | None:
+    """Return the list that gets every time of ``series``, the line that averages it, and whether
+    that line is under no condition.
+    """
     names = _collected(source, series)
     trimmed = {
         name_of(node.func).rpartition(".")[0]
@@ -150,8 +154,17 @@ def _averaged(source: Source, series: Series) -> tuple[str, int] | None:
         if name not in names or name in trimmed:
             continue
         if dotted != "sum" or _is_divided(source, node):
-            return name, node.lineno
+            return name, node.lineno, not _is_guarded(source, node)
     return None
+
+
+def _is_guarded(source: Source, call: ast.Call) -> bool:
+    return any(
+        isinstance(node, ast.If | ast.IfExp)
+        and "__name__" not in ast.unparse(node.test)
+        and call in ast.walk(node)
+        for node in source.walk()
+    )
 
 
 def _collected(source: Source, series: Series) -> set[str]:
