@@ -301,6 +301,7 @@ def _label(use: _Use) -> str:
     where = _lines(use.start, use.end)
     site = use.end or use.start
     function = "" if site is None or site.function == "<module>" else site.function
+    function = function.replace(".<locals>", "")
     name = use.name or ("timeit" if use.kind == "timeit" else function)
     label = f"{name} ({where})" if name and where else name or where or use.kind
     return " ".join([label, *(f"{name}={value}" for name, value in use.case)])

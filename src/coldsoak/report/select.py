@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import statistics
+from itertools import zip_longest
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ __all__ = [
     "arm_of",
     "bare",
     "by_order",
+    "caller_of",
     "case_of",
     "case_words",
     "failed",
@@ -66,7 +69,22 @@ def spoken(result: Result, identifier: str) -> str:
         for key, value in series.case.items()
         if any(other.case.get(key) != value for other in result.series)
     }
-    return f"{subject} with {_joined(telling)}" if telling else subject
+    if telling:
+        subject += f" with {_joined(telling)}"
+    caller = caller_of(result, series)
+    return f"{subject} called at {caller}" if caller else subject
+
+
+def caller_of(result: Result, series: Series) -> str:
+    """Return ``file.py:17``, the call by which alone a series differs from another; else nothing."""
+    for other in result.series:
+        same = label_of(other) == label_of(series) and other.case == series.case
+        if other.id == series.id or not same:
+            continue
+        for mine, theirs in zip_longest(series.stack, other.stack):
+            if mine is not None and mine != theirs:
+                return f"{PurePath(mine.file).name}:{mine.line}"
+    return ""
 
 
 def case_of(series: Series) -> str:

@@ -25,6 +25,7 @@ from coldsoak.report.numbers import (
 from coldsoak.report.select import (
     bare,
     by_order,
+    caller_of,
     goal,
     label_of,
     name_of,
@@ -176,6 +177,10 @@ def region_names(
         (label, *(bare(one.case[key]) if one and key in one.case else DASH for key in keys))
         for label, one in zip(labels, series, strict=True)
     ]
+    callers = [caller_of(result, one) if one else "" for one in series]
+    if any(callers):
+        cells = [(*row, caller or DASH) for row, caller in zip(cells, callers, strict=True)]
+        keys.append("called at")
     return ["region", *keys], cells
 
 

@@ -91,6 +91,21 @@ def test_caller_loop_variables_name_the_case(listener):
     assert cases(listener) == [({"shape": "(1,)"}, 2), ({"shape": "(2,)"}, 2)]
 
 
+def test_a_decorator_s_function_names_the_case(listener):
+    listener.run(
+        "import time\n"
+        "def timed(function, unused=None):\n"
+        "    def inner(n):\n"
+        "        t = time.time()\n"
+        "        function()\n"
+        "        print(time.time() - t)\n"
+        "    return inner\n"
+        "@timed\ndef work(): pass\n@timed\ndef other(): pass\n"
+        "for f in (work, other):\n    for n in range(3): f(n)\n"
+    )
+    assert [(case["function"], n) for case, n in cases(listener)] == [("work", 3), ("other", 3)]
+
+
 def test_a_loop_that_is_over_names_nothing(listener):
     listener.run("import time\nfor d in 'ab': pass\nt = time.time()\nprint(time.time() - t)\n")
     assert cases(listener) == [({}, 1)]

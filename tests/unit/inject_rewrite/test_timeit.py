@@ -38,8 +38,9 @@ def test_autorange(hooked):
     module = hooked.run(
         "import timeit, time\nx = timeit.Timer(lambda: time.sleep(.1)).autorange()\n"
     )
-    assert [r[10] for r in hooked.of("region")] == [1, 2]
-    assert module.x[0] == 2
+    loops = [r[10] for r in hooked.of("region")]
+    assert loops == [1, 2][: len(loops)]  # on a busy machine one sleep is long enough
+    assert module.x[0] == loops[-1]
 
 
 def test_libraries_are_left_alone(hooked):

@@ -1,7 +1,8 @@
 """What tells one use of a region from another: the series key.
 
 A key is the stack of the user's frames from the reading outwards (file, line, function) and the
-short values that name the case: loop targets, parameters, ``with`` targets, and picks such as
+short values that name the case: loop targets, parameters (those of the functions around a closure
+too: a decorator's function), ``with`` targets, and picks such as
 ``shape = shapes[i]`` in those frames. Values are texts, numbers, booleans, short tuples and lists
 of them, functions and classes (by name), members of enumerations, and objects of a few known
 types such as ``torch.device``; no other object's ``repr`` is ever called.

@@ -150,13 +150,34 @@ def remember(filename, found):
         target = scope
         while target is not None:
             names = table.setdefault((target.name, target.line), {})
-            for name, (how, blocks) in scope.cases.items():
-                bits = found.bits_of(scope, name) & (flow.COUNTER | flow.CASE)
-                if bits != flow.COUNTER:
-                    free = not (bits == flow.CASE or (how == "loop" and not bits))
-                    names[name] = (free, blocks)
+            names.update(_telling(found, scope))
+            if scope.kind == "function":
+                table[target.name, target.line, "around"] = _around(found, scope)
             # since Python 3.12 a comprehension runs in the frame around it
             target = target.parent if target.kind == "comprehension" else None
+
+
+def _telling(found, scope):
+    names = {}
+    for name, (how, blocks) in scope.cases.items():
+        bits = found.bits_of(scope, name) & (flow.COUNTER | flow.CASE)
+        if bits != flow.COUNTER:
+            free = not (bits == flow.CASE or (how == "loop" and not bits))
+            names[name] = (free, blocks)
+    return names
+
+
+def _around(found, scope):
+    """Return what the parameters of the functions around tell: a decorator's ``function``."""
+    names = {}
+    outer = scope.parent
+    while outer is not None:
+        if outer.kind == "function":
+            for name, how in _telling(found, outer).items():
+                if outer.cases[name][0] == "parameter":
+                    names.setdefault(name, how)
+        outer = outer.parent
+    return names
 
 
 def names_of(code):
@@ -167,4 +188,7 @@ def names_of(code):
     names = table.get((code.co_name, code.co_firstlineno))
     if names is None and code.co_name[:1] == "<":  # IPython renames its cells' modules
         names = table.get(("<module>", 1))
+    around = table.get((code.co_name, code.co_firstlineno, "around"))
+    if around and code.co_freevars:
+        names = {**{name: around[name] for name in code.co_freevars if name in around}, **names}
     return names or {}
