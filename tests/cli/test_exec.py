@@ -224,3 +224,5 @@ def test_the_plan_reaches_the_script_and_no_other_process(execute, tmp_path):
     assert done.stdout == "True /a\n0\n", done.stderr
     other = execute(sys.executable, "child.py", recipe=recipe)
     assert other.stdout == "0\n"
+    assert other.stderr == "coldsoak: preheat is for program.py, child.py itself is not preheated\n"
+    assert done.stderr == ""

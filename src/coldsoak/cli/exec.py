@@ -47,11 +47,14 @@ def execute(arguments: Sequence[str]) -> NoReturn:
         CommandFailed: the command cannot be started.
     """
     recipe, quiet, command = _parse(list(arguments))
-    from coldsoak.remedies.apply import INJECT, apply, load_tables
+    from coldsoak.remedies.apply import INJECT, apply, load_tables, script_of
 
     applied = apply(load_tables(recipe))
     if not quiet:
-        for message in applied.messages:
+        wanted, here = applied.plan.partition("\n")[0].removeprefix("script "), script_of(command)
+        other = [f"preheat is for {wanted}, {here} itself is not preheated"]
+        differs = applied.plan.startswith("script ") and wanted != here
+        for message in (*applied.messages, *(other if differs else ())):
             sys.stderr.write(f"coldsoak: {message}\n")
     env = {**os.environ, **applied.env}
     for name in applied.unset:

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-__all__ = ["Application", "apply", "cpu_flags_hash", "driver_version", "gpu_names", "load_tables"]
+__all__ = [
+    "Application",
+    "apply",
+    "cpu_flags_hash",
+    "driver_version",
+    "gpu_names",
+    "load_tables",
+    "script_of",
+]
 
 DRIVER_VERSION = "/proc/driver/nvidia/version"
 CARDS = "/proc/driver/nvidia/gpus"
@@ -147,7 +155,7 @@ def _plan(tables: Mapping[str, Any], messages: list[str]) -> str:
             lines += _cuda_lines(preheat, messages)
     if not lines:
         return ""
-    script = tables.get("script") or _script_of(tables.get("command", ()))
+    script = tables.get("script") or script_of(tables.get("command", ()))
     return "\n".join(([f"script {script}"] if script else []) + lines)
 
 
@@ -163,7 +171,7 @@ def _cuda_lines(preheat: Mapping[str, Any], messages: list[str]) -> list[str]:
     return lines
 
 
-def _script_of(command: Iterable[object]) -> str:
+def script_of(command: Iterable[object]) -> str:
     """Return the name by which ``coldsoak_agent.preheat`` will know the command's process."""
     words = [str(word) for word in command]
     bases = [os.path.basename(word) for word in words]

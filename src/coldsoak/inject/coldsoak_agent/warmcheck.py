@@ -28,7 +28,8 @@ def _driver():
         count = ctypes.c_int()
         driver = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
         if driver.cuDeviceGetCount(ctypes.byref(count)) != NOT_INITIALIZED:
-            return "CUDA is started (cuInit was called)"
+            hint = "; torch.cuda.is_available() does without, PYTORCH_NVML_BASED_CUDA_CHECK=1 set"
+            return "CUDA is started (cuInit was called)" + (hint if "torch" in sys.modules else "")
     return ""
 
 
