@@ -126,6 +126,10 @@ class Remedy(Protocol):
     def asked(self) -> bool:
         """Whether it is tried only when it is named, or with ``--folklore``."""
 
+    @property
+    def covers(self) -> tuple[str, ...]:
+        """Ids of remedies that are part of this one."""
+
     def applies(self, context: Context) -> str:
         """Return why it cannot help here, or an empty text when it applies."""
 

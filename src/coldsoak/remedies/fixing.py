@@ -255,10 +255,9 @@ class _Fix:
         judge = self._judge(result)
         trials = [judge.trial(result, one) for one in self._tried()]
         good = [one for one in trials if not self._kept_out(judge, one)]
-        return [
-            one.remedy
-            for one in sorted(good, key=lambda one: one.ratio.estimate.point if one.ratio else 1.0)
-        ]
+        covered = _covered(good)
+        good = [one for one in good if one.remedy not in covered]
+        return [one.remedy for one in sorted(good, key=_point)]
 
     def _kept_out(self, judge: Judge, trial: Trial) -> str:
         return judge.may_be_used(trial, numerics=self.wanted.numerics, named=self.named)
@@ -299,7 +298,7 @@ class _Fix:
         """Say why a remedy that was tried and helped is not in the recipe all the same."""
         if trial.ratio is None or trial.ratio.verdict != "faster":
             return ""
-        return self._kept_out(judge, trial) or "adds nothing to the others"
+        return self._kept_out(judge, trial) or "it adds nothing to the others, or is part of one"
 
     def _recipe(
         self, result: Result, looks: Trials, judge: Judge, trials: dict[str, Trial]
@@ -341,3 +340,19 @@ class _Fix:
             found.append((list(last.members), last.arm))
         found += [([name], name) for name in self._winners(result)]
         return found
+
+
+def _covered(trials: Sequence[Trial]) -> set[str]:
+    """Return the remedies that are part of another one which is at least as fast."""
+    points = {trial.remedy: _point(trial) for trial in trials}
+    return {
+        part
+        for remedy in REMEDIES
+        if remedy.id in points
+        for part in remedy.covers
+        if part in points and points[remedy.id] <= points[part]
+    }
+
+
+def _point(trial: Trial) -> float:
+    return trial.ratio.estimate.point if trial.ratio else 1.0

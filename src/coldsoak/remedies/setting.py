@@ -34,6 +34,7 @@ class Setting:
     risks: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ()
     asked: ClassVar[bool] = False
+    covers: ClassVar[tuple[str, ...]] = ()
     packages: ClassVar[tuple[str, ...]] = ()
     on_gpu: ClassVar[bool] = False
     variables: ClassVar[tuple[tuple[str, str], ...]] = ()

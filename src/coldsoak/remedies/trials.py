@@ -281,16 +281,20 @@ class Trials(Looks):
         late = elapsed_s + _launch_s(result) * len(self._next) > self._options.budget_s
         if done < self._together_pairs() and not (late and self._options.launches is None):
             return None
-        idle = self.idle(result)
-        if not idle or done < FEWEST:
+        idle = self._idle(result)
+        if len(idle) < 2 or done < FEWEST:  # that without a single idle part was tried just now
             return self._stopped(result, elapsed_s)
-        kept = [name for name in now.members if name != idle]
+        kept = [name for name in now.members if name != idle[0]]
         if len(kept) < 2 or late:
             return self._stopped(result, elapsed_s)
         return self._combine(result, kept, elapsed_s)
 
     def idle(self, result: Result) -> str:
         """Return the part without which the last combination is best, if it is none the slower."""
+        return next(iter(self._idle(result)), "")
+
+    def _idle(self, result: Result) -> list[str]:
+        """Return the parts without which the last combination is none the slower, idlest first."""
         now = self.combinations[-1]
         without = {
             name: ratio
@@ -302,7 +306,7 @@ class Trials(Looks):
             for name, ratio in without.items()
             if ratio.verdict in {"same", "faster"} or ratio.estimate.point <= 1.0
         ]
-        return min(idle, key=lambda name: without[name].estimate.point, default="")
+        return sorted(idle, key=lambda name: without[name].estimate.point)
 
     def _stopped(self, result: Result, elapsed_s: float) -> Reason:
         if self._options.launches is not None:

@@ -7,10 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from coldsoak.errors import UsageError
-from coldsoak.model.recipe import Recipe
+from coldsoak.model.estimate import Estimate, Ratio
+from coldsoak.model.recipe import Recipe, Trial
 from coldsoak.model.result import Note, Options
 from coldsoak.remedies import apply, interpreter
-from coldsoak.remedies.fixing import Wanted, fix
+from coldsoak.remedies.fixing import Wanted, _covered, fix
 from coldsoak.remedies.interpreter import Interpreter
 from coldsoak.remedies.recipe import encode, read
 from coldsoak.remedies.trials import BASELINE
@@ -27,6 +28,7 @@ class World:
         made: The fixture of the same name.
         saves: Seconds by remedy.
         overlap: Seconds that two or more of them save less together.
+        most: Seconds that they save together at the most.
         later: Seconds of the later runs, by remedy; 0.1 without.
         prints: Text by remedy.
 
@@ -35,9 +37,10 @@ class World:
     gpus = None
 
     def __init__(
-        self, made, saves, *, overlap=0.0, later=None, prints=None, fails=(), stops_after=10**9
-    ):
-        self.made, self.saves, self.overlap = made, saves, overlap
+        self, made, saves, *, overlap=0.0, most=99.0, later=None, prints=None, fails=(),
+        stops_after=10**9,
+    ):  # fmt: skip
+        self.made, self.saves, self.overlap, self.most = made, saves, overlap, most
         self.later, self.prints, self.fails = later or {}, prints or {}, fails
         self.series = (made.series,)
         self.stops_after = stops_after
@@ -54,7 +57,7 @@ class World:
         mine = [name for name, mark in MARKS.items() if mark(request.arm)]
         saved = sum(self.saves.get(name, 0.0) for name in mine)
         saved -= self.overlap * (sum(self.saves.get(name, 0.0) > 0 for name in mine) > 1)
-        first = (4.0 - saved) * (1 + self.random.uniform(-NOISE, NOISE))
+        first = (4.0 - min(saved, self.most)) * (1 + self.random.uniform(-NOISE, NOISE))
         later = max([self.later.get(name, 0.1) for name in mine], default=0.1)
         log = f"{request.index:03d}.log"
         (request.folder / log).write_text(
@@ -76,6 +79,7 @@ class World:
 
 
 MARKS = {
+    "torch.vec_isa_ok": lambda arm: "TORCHINDUCTOR_VEC_ISA_OK" in arm.env,
     "py.pyc": lambda arm: "PYTHONPYCACHEPREFIX" in arm.env,
     "py.gc_imports": lambda arm: "gc torch" in (arm.env.get("COLDSOAK_PREHEAT") or ""),
     "torch.compile_threads": lambda arm: "TORCHINDUCTOR_COMPILE_THREADS" in arm.env,
@@ -160,6 +164,28 @@ def test_a_winner_that_adds_nothing_to_the_others_is_dropped(run):
     dropped = trial(done, "torch.compile_threads")
     assert dropped.ratio.verdict == "faster"
     assert "adds nothing" in dropped.why
+
+
+def test_two_idle_parts_are_dropped_one_after_the_other(run):
+    saves = {"py.pyc": 1.5, "torch.compile_threads": 0.7, "torch.vec_isa_ok": 0.8}
+    wanted = Wanted(named=tuple(saves))
+    done, _ = run(saves, most=1.5, wanted=wanted)
+    assert ingredients(done) == ["py.pyc"]
+    assert "together 2" in done.result.comparisons
+
+
+def test_a_part_of_a_better_remedy_is_no_winner_of_its_own():
+    def tried(name, point):
+        estimate = Estimate(point=point, n=8, minimum=point, maximum=point)
+        ratio = Ratio(
+            estimate=estimate, verdict="faster", clear=True, threshold=0.05, hodges_lehmann=point
+        )
+        return Trial(remedy=name, kind="overlap", title="", ratio=ratio)
+
+    context, blas = "cuda.context_overlap", "lib.blas_overlap"
+    assert _covered([tried(context, 0.9), tried(blas, 0.8)]) == {context}
+    assert _covered([tried(context, 0.8), tried(blas, 0.9)]) == set()
+    assert _covered([tried(context, 0.8)]) == set()
 
 
 def test_results_that_change_keep_a_remedy_out(run):

@@ -21,6 +21,7 @@ class JaxCache(CacheFolder):
     causes = frozenset({Cause.COMPILE, Cause.ALGORITHM_SEARCH})
     risks = ("cache entries are code: the folder must not be writable by others",)
     needs = ("jax", "jaxlib")
+    covers = ("xla.autotune_cache",)
     packages = ("jax",)
     variable = "JAX_COMPILATION_CACHE_DIR"
     folder = "jax"

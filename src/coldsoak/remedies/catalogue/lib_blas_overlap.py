@@ -40,6 +40,7 @@ class BlasBesideImports(Setting):
         "a start that ends before it needs CUDA holds a context for nothing",
         "memory statistics of the first moments differ",
     )
+    covers = ("cuda.context_overlap",)
     on_gpu = True
 
     def applies(self, context: Context) -> str:
