@@ -215,7 +215,7 @@ def machine():
     return {
         "cpu": found.cpu, "cores": found.cores, "gpus": gpus, "driver": found.driver,
         "python": found.python, "virtual": found.virtual, "versions": found.versions,
-        "date": date.today().isoformat(),
+        "date": date.today().isoformat(),  # noqa: DTZ011 - the day here
     }  # fmt: skip
 
 
@@ -248,7 +248,7 @@ def run(options):
                 report[kind].setdefault(path.stem, {"error": str(error)})
                 continue
             kept = report[kind].get(path.stem, {}).get("date") if options.again else None
-            report[kind][path.stem] = {**row, "date": kept or date.today().isoformat()}
+            report[kind][path.stem] = {**row, "date": kept or date.today().isoformat()}  # noqa: DTZ011
             print(json.dumps(row), flush=True)
             options.out.parent.mkdir(parents=True, exist_ok=True)
             options.out.write_text(json.dumps(report, indent=1) + "\n")

@@ -375,7 +375,7 @@ class _Pool(object):
         add_done = b"\xf0\x49\x0f\xc1\x01"  # lock xadd [r9], rax
 
         def take(add):
-            """mov eax, 1; the locked add; cmp rax, COUNT; jae"""
+            """Return ``mov eax, 1``, the locked add, ``cmp rax, COUNT``, ``jae``."""
             return b"\xb8\x01\0\0\0" + add + b"\x48\x3d" + _u32(COUNT) + b"\x73"
 
         give = b"".join(
