@@ -19,6 +19,7 @@ from coldsoak.model.result import (
     Result,
     Series,
     Site,
+    SourceState,
 )
 from coldsoak.stats.summary import summarise
 
@@ -79,7 +80,7 @@ class Maker:
 
     def result(self, *, packages=None, env=None, facts=None, ledgers=(), cards=0,
                persistence=True, cold=("process",), processes=(), sources=None,
-               cores=(4, 4.0), foreign=0.0, runs=3):  # fmt: skip
+               cores=(4, 4.0), seen=(), runs=3):  # fmt: skip
         main = self.process(packages)
         series = Series(
             id="s", kind="clock", label="work, a.py:3", start=Site(file="a.py", line=3),
@@ -99,6 +100,7 @@ class Maker:
                     for run in range(runs)
                 ),
                 facts=facts if index == 3 else None,
+                sources=tuple(SourceState(name=name, state="on") for name in seen),
             )
             for index in range(4)
         )  # fmt: skip

@@ -297,6 +297,8 @@ def test_reading_from_storage(make, found):
     assert finding.severity == "cause"
     (finding,) = found(code, make.result(ledgers=[whole], cold=("disk",)))
     assert finding.severity == "note"
+    assert found(code, make.result(ledgers=[whole], seen=("io",))) == []
+    assert len(found(code, make.result(ledgers=[whole, launch], seen=("io",)))) == 1
     quick = make.ledger([make.line(Cause.PAGE_IN, 12)])
     assert len(found(code, make.result(ledgers=[quick, launch]))) == 1
     assert found(code, make.result(ledgers=[quick])) == []

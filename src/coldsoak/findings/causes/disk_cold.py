@@ -5,7 +5,8 @@ elsewhere reads its libraries and data from storage. The next one finds them in 
 containers too. Fault counters miss most of it, because the kernel reads ahead.
 
 It fires when waiting for storage takes at least 20 ms and 5 % of the stretch in every traced launch,
-or at least 10 ms while 64 MiB or more were read, and says how many bytes the launch read. With `--cold disk` that is what was asked for, and it says so.
+or at least 10 ms while 64 MiB or more were read. It says how many bytes the launch read; below 1 MiB
+it stays silent. With `--cold disk` that is what was asked for, and it says so.
 
 Read-ahead of what is needed, a smaller set of packages and faster storage help; a warm page cache
 helps the second process only.
@@ -30,6 +31,8 @@ CODE = "disk-cold"
 SEVERITY: Severity = "cause"
 
 _SHARE = 0.05
+_LEAST_BYTES = 1 << 20
+"""Below this, what looks like reading is the kernel's work on pages that are in memory."""
 _MUCH = 64 << 20
 _MUCH_S = 0.01
 
@@ -39,6 +42,9 @@ def find(view: View) -> Iterator[Finding]:
     for arm in view.result.arms:
         whole = stake(view, arm.name, Cause.PAGE_IN)
         read = _read(view, arm.name)
+        counter = view.sources(arm.name).get("io")
+        if counter is not None and counter.state == "on" and read < _LEAST_BYTES:
+            continue
         much = read >= _MUCH and whole is not None and whole.least >= _MUCH_S
         if whole is not None and (much or worth(whole, share=_SHARE)):
             yield _finding(view, arm.name, whole, read)
