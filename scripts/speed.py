@@ -119,7 +119,7 @@ def figure(program, options, recipes, gpu):
     found["ingredients"] = [one.remedy for one in read(recipe).ingredients]
     arms = {
         "stock": [sys.executable, str(script)],
-        "exec": [coldsoak(), "exec", "--recipe", str(recipe), "--", sys.executable, str(script)],
+        "exec": [*coldsoak(), "exec", "--recipe", str(recipe), "--", sys.executable, str(script)],
         "preheat": [sys.executable, str(with_preheat(script, recipe))],
     }
     if gpu:
@@ -127,7 +127,7 @@ def figure(program, options, recipes, gpu):
     with fork_server(program) as socket:
         if socket:
             arms["fork"] = [
-                coldsoak(), "run-warm", "--socket", socket, "--", sys.executable, str(script),
+                *coldsoak(), "run-warm", "--socket", socket, "--", sys.executable, str(script),
             ]  # fmt: skip
         found["rows"] = interleaved(program, arms, options.pairs)
     return found
@@ -142,7 +142,7 @@ def fork_server(program):
     with tempfile.TemporaryDirectory(prefix="coldsoak-warm-") as folder:
         socket = Path(folder, "socket")
         words = ["serve-warm", "--import", FORKED[program], "--socket", str(socket)]
-        with subprocess.Popen([coldsoak(), *words, "--", sys.executable]) as server:
+        with subprocess.Popen([*coldsoak(), *words, "--", sys.executable]) as server:
             try:
                 deadline = time.monotonic() + 120
                 while not socket.exists() and server.poll() is None:
@@ -155,7 +155,8 @@ def fork_server(program):
 
 
 def coldsoak():
-    return str(Path(sys.executable).with_name("coldsoak"))
+    script = Path(sys.executable).with_name("coldsoak")
+    return [str(script)] if script.exists() else [sys.executable, "-m", "coldsoak"]
 
 
 def make_recipe(program, script, recipe, options):
@@ -164,7 +165,7 @@ def make_recipe(program, script, recipe, options):
     if options.fix_pairs:
         words += ["--pairs", str(options.fix_pairs)]
     subprocess.run(
-        [coldsoak(), *words, "--", sys.executable, str(script)], cwd=recipe.parent, check=True
+        [*coldsoak(), *words, "--", sys.executable, str(script)], cwd=recipe.parent, check=True
     )
 
 
