@@ -113,6 +113,7 @@ def figure(program, options, recipes, gpu):
         "python": sys.version.split()[0],
         "versions": versions(program),
         "cold": COLD.get(program, "process"),
+        "load": round(os.getloadavg()[0], 1),
     }
     if not recipe.is_file():
         return found | {"ingredients": [], "rows": {}}
@@ -238,8 +239,8 @@ def section(figures):
     machine = figures["machine"]
     title = ", ".join([*machine["gpus"], machine["cpu"]])
     lines = [f"## {title}", ""]
-    if machine["driver"]:
-        lines += [f"Driver {machine['driver']}, {machine['cores']:g} cores.", ""]
+    driver = f", driver {machine['driver']}" if machine["driver"] else ""
+    lines += [f"{machine['cores']:g} cores{driver}.", ""]
     lines += [
         "| program | stock | exec | | preheat | | fork server | | floor | n |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
@@ -290,7 +291,8 @@ def about(name, one):
     with_it = ", ".join(one["ingredients"]) or "nothing helped"
     packages = ", ".join(f"{package} {version}" for package, version in one["versions"].items())
     cold = " · stock with empty compile caches" if one["cold"] == "cache" else ""
-    return f"- **{name}**: {with_it} · Python {one['python']}, {packages}{cold} · {one['date']}"
+    load = f"load average {one['load']:g} before"
+    return f"- **{name}**: {with_it} · Python {one['python']}, {packages}{cold} · {load} · {one['date']}"
 
 
 if __name__ == "__main__":
