@@ -1,9 +1,11 @@
 """Measure clean programs and write docs/false_alarms.md: no finding about measuring may fire.
 
-    python scripts/false_alarms.py [--launches 3] [--only torch]
+    python scripts/false_alarms.py [--launches 3] [--only torch,jax]
+    python scripts/false_alarms.py --stored
 
 A program is one framework's steady, waited-for step, timed in one style. All are run as
-`coldsoak run` runs any program, traced launches included.
+`coldsoak run` runs any program, traced launches included. ``--stored`` measures nothing: it judges
+what an earlier call left in the store, with the rules of now, and writes the table.
 """
 
 from __future__ import annotations
@@ -13,9 +15,17 @@ import importlib.util
 import sys
 import tempfile
 from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
 
 from coldsoak import __version__, api
-from coldsoak.findings.registry import rules
+from coldsoak.findings import judge, rules
+from coldsoak.launch.store import Store, read_result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from coldsoak.model.result import Result
 
 TARGET = Path(__file__).parents[1] / "docs" / "false_alarms.md"
 JUDGED = ("mistakes", "placement")
@@ -137,35 +147,69 @@ def main() -> int:
     """Measure every program and write the table; the status is the number of false alarms."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--launches", type=int, default=3)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default=",".join(FRAMEWORKS), help="frameworks, by commas")
+    parser.add_argument("--stored", action="store_true", help="judge what was measured before")
     options = parser.parse_args()
-    judged = {
-        code for code, rule in rules().items() if any(f".{g}." in rule.__name__ for g in JUDGED)
-    }
-    rows, alarms = [], 0
-    for framework, setup in FRAMEWORKS.items():
-        if options.only not in {"", framework} or not importlib.util.find_spec(framework):
-            continue
-        for style, loop in STYLES.items():
-            found, launches = _measure(setup + loop, options.launches)
-            wrong = sorted(found & judged)
-            alarms += len(wrong)
-            rows.append((framework, style, launches, ", ".join(wrong) or "–"))
-            print(*rows[-1], sep=" · ", flush=True)
-    if not options.only:
-        TARGET.write_text(_page(rows, len(judged)), encoding="utf-8")
-    return alarms
+    programs = [
+        (framework, style, (FRAMEWORKS[framework] + loop).lstrip())
+        for framework in options.only.split(",")
+        for style, loop in STYLES.items()
+        if importlib.util.find_spec(framework)
+    ]
+    if options.stored:
+        return _write(programs, dict(_stored()))
+    found = {}
+    for framework, style, text in programs:
+        found[text] = _measure(text, options.launches)
+        print(framework, style, len(found[text].launches), _alarms(found[text]), flush=True)
+        if len(programs) == len(FRAMEWORKS) * len(STYLES):
+            _write(programs, found)
+    return sum(bool(_alarms(result)) for result in found.values())
 
 
-def _measure(text: str, launches: int) -> tuple[set[str], int]:
+def _measure(text: str, launches: int) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "program.py"
-        script.write_text(text.lstrip(), encoding="utf-8")
-        result = api.run([sys.executable, str(script)], launches=launches)
-    return {finding.code for finding in result.findings}, len(result.launches)
+        script.write_text(text, encoding="utf-8")
+        return api.run([sys.executable, str(script)], launches=launches)
 
 
-def _page(rows: list[tuple[str, str, int, str]], codes: int) -> str:
+def _stored() -> Iterator[tuple[str, Result]]:
+    """Yield the complete results of the store with their programs, oldest first."""
+    for file in sorted(Store().results.glob("*/result.json")):
+        result = read_result(file)
+        if result.complete and len(result.sources) == 1:
+            yield next(iter(result.sources.values())), judge(result)
+
+
+def _alarms(result: Result) -> str:
+    found = {f.code for f in result.findings if any(f".{g}." in _module(f.code) for g in JUDGED)}
+    return ", ".join(sorted(found)) or "–"
+
+
+def _module(code: str) -> str:
+    return rules()[code].__name__
+
+
+def _write(programs: list[tuple[str, str, str]], found: dict[str, Result]) -> int:
+    rows = [
+        (framework, style, len(found[text].launches), _alarms(found[text]))
+        for framework, style, text in programs
+        if text in found
+    ]
+    codes = sum(any(f".{g}." in _module(code) for g in JUDGED) for code in rules())
+    shares = [
+        launch.conditions.foreign_cpu or 0.0
+        for _, _, text in programs
+        if text in found
+        for launch in found[text].launches
+    ]
+    TARGET.write_text(_page(rows, codes, median(shares or [0.0])), encoding="utf-8")
+    print(f"{TARGET.name}: {len(rows)} of {len(programs)} programs")
+    return sum(row[3] != "–" for row in rows)
+
+
+def _page(rows: list[tuple[str, str, int, str]], codes: int, busy: float) -> str:
     clean = sum(row[3] == "–" for row in rows)
     lines = [
         "# False alarms",
@@ -173,6 +217,8 @@ def _page(rows: list[tuple[str, str, int, str]], codes: int) -> str:
         f"{len(rows)} clean programs: a steady step that waits for its result, timed in the ways",
         f"that people time. {codes} findings about measuring and about where the work ran were",
         f"looked for; {len(rows) - clean} of the programs had one.",
+        f"Other work took {100 * busy:.0f} % of the machine meanwhile (median over launches); above",
+        "15 % differences between runs must exceed 150 ms to count.",
         "",
         f"Written by `scripts/false_alarms.py` with coldsoak {__version__}.",
         "",
