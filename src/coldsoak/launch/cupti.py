@@ -23,83 +23,25 @@ __all__ = ["CuptiRecords", "read"]
 MEMCPY, MEMSET, DRIVER, RUNTIME, DEVICE = 1, 2, 4, 5, 8
 KERNEL, OVERHEAD, SYNCHRONIZATION, MEMORY2, JIT = 10, 17, 38, 49, 52
 
-_FIELDS: dict[int, dict[str, tuple[str, int]]] = {
-    MEMCPY: {
-        "copy": ("u1", 4),
-        "bytes": ("<u8", 8),
-        "start": ("<u8", 16),
-        "end": ("<u8", 24),
-        "device": ("<u4", 32),
-        "stream": ("<u4", 40),
-        "correlation": ("<u4", 44),
-    },
-    MEMSET: {
-        "bytes": ("<u8", 8),
-        "start": ("<u8", 16),
-        "end": ("<u8", 24),
-        "device": ("<u4", 32),
-        "stream": ("<u4", 40),
-        "correlation": ("<u4", 44),
-    },
-    DRIVER: {
-        "cbid": ("<u4", 4),
-        "start": ("<u8", 8),
-        "end": ("<u8", 16),
-        "thread": ("<u4", 28),
-        "correlation": ("<u4", 32),
-        "status": ("<u4", 36),
-    },
-    DEVICE: {
-        "bandwidth": ("<u8", 8),
-        "memory": ("<u8", 16),
-        "clock": ("<u4", 36),
-        "multiprocessors": ("<u4", 44),
-        "major": ("<u4", 104),
-        "minor": ("<u4", 108),
-        "device": ("<u4", 112),
-        "name": ("<u8", 136),
-    },
-    KERNEL: {
-        "start": ("<u8", 16),
-        "end": ("<u8", 24),
-        "device": ("<u4", 40),
-        "stream": ("<u4", 48),
-        "correlation": ("<u4", 92),
-        "name": ("<u8", 104),
-    },
-    OVERHEAD: {
-        "what": ("<u4", 4),
-        "object": ("<u4", 8),
-        "thread": ("<u4", 16),
-        "start": ("<u8", 24),
-        "end": ("<u8", 32),
-    },
-    SYNCHRONIZATION: {
-        "what": ("<u4", 4),
-        "start": ("<u8", 8),
-        "end": ("<u8", 16),
-        "correlation": ("<u4", 24),
-    },
-    MEMORY2: {
-        "operation": ("<u4", 4),
-        "memory_kind": ("<u4", 8),
-        "correlation": ("<u4", 12),
-        "bytes": ("<u8", 24),
-        "time": ("<u8", 32),
-        "device": ("<u4", 52),
-    },
-    JIT: {
-        "entry": ("<u4", 4),
-        "operation": ("<u4", 8),
-        "start": ("<u8", 16),
-        "end": ("<u8", 24),
-        "correlation": ("<u4", 32),
-        "bytes": ("<u8", 48),
-        "path": ("<u8", 56),
-        "thread": ("<u4", 68),
-    },
+_TIMES = "start:u8@16 end:u8@24"
+_PLACE = "device:u4@32 stream:u4@40 correlation:u4@44"
+_API = "cbid:u4@4 start:u8@8 end:u8@16 thread:u4@28 correlation:u4@32 status:u4@36"
+_LAYOUTS = {
+    MEMCPY: f"copy:u1@4 bytes:u8@8 {_TIMES} {_PLACE}",
+    MEMSET: f"bytes:u8@8 {_TIMES} {_PLACE}",
+    DRIVER: _API,
+    RUNTIME: _API,
+    DEVICE: "bandwidth:u8@8 memory:u8@16 clock:u4@36 multiprocessors:u4@44 major:u4@104"
+    " minor:u4@108 device:u4@112 name:u8@136",
+    KERNEL: f"{_TIMES} device:u4@40 stream:u4@48 correlation:u4@92 name:u8@104",
+    OVERHEAD: "what:u4@4 object:u4@8 thread:u4@16 start:u8@24 end:u8@32",
+    SYNCHRONIZATION: "what:u4@4 start:u8@8 end:u8@16 correlation:u4@24",
+    MEMORY2: "operation:u4@4 memory_kind:u4@8 correlation:u4@12 bytes:u8@24 time:u8@32"
+    " device:u4@52",
+    JIT: f"entry:u4@4 operation:u4@8 {_TIMES} correlation:u4@32 bytes:u8@48 path:u8@56"
+    " thread:u4@68",
 }
-_FIELDS[RUNTIME] = _FIELDS[DRIVER]
+"""Fields of each record as ``name:type@offset``; a field beyond a shorter, older record is 0."""
 
 _OVERHEADS = {
     0: "UNKNOWN",
@@ -279,26 +221,27 @@ def _tables(file: _File) -> dict[int, NDArray[Any]]:
             pieces[kind].append(raw[at : at + size])
             at += size
     tables = {}
-    for kind, fields in _FIELDS.items():
+    for kind, layout in _LAYOUTS.items():
         size = file.sizes.get(kind)
-        if size is None or kind not in pieces:
-            continue
-        kept = {name: spec for name, spec in fields.items() if spec[1] + _width(spec[0]) <= size}
-        dtype = np.dtype(
-            {
-                "names": list(kept),
-                "formats": [spec[0] for spec in kept.values()],
-                "offsets": [spec[1] for spec in kept.values()],
-                "itemsize": size,
-            }
-        )
-        whole = [piece for piece in pieces[kind] if len(piece) == size]
-        tables[kind] = np.frombuffer(b"".join(whole), dtype=dtype)
+        if size is not None and kind in pieces:
+            whole = [piece for piece in pieces[kind] if len(piece) == size]
+            tables[kind] = np.frombuffer(b"".join(whole), dtype=_record(layout, size))
     return tables
 
 
-def _width(code: str) -> int:
-    return int(code[-1])
+def _record(layout: str, size: int) -> np.dtype[Any]:
+    """Return the NumPy type of a record of ``size`` bytes."""
+    import numpy as np
+
+    names, formats, offsets = [], [], []
+    for text in layout.split():
+        name, _, rest = text.partition(":")
+        code, _, at = rest.partition("@")
+        if int(at) + int(code[1:]) <= size:
+            names.append(name)
+            formats.append(f"<{code}")
+            offsets.append(int(at))
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
 
 
 def _column(table: NDArray[Any], name: str) -> list[int]:
