@@ -175,8 +175,9 @@ class ProcessExecutor:
             "COLDSOAK_MODE": request.kind,
         }
         if request.kind == "traced":
-            on = [name for name in self._sources if name not in options.sources_off]
-            values["COLDSOAK_SOURCES"] = ",".join(on)
+            off = options.sources_off
+            named = [f"-{name}" if name in off else name for name in self._sources]
+            values["COLDSOAK_SOURCES"] = ",".join(named)
         if options.rerun > 1:
             values["COLDSOAK_RERUN"] = str(options.rerun)
         if options.tf1:

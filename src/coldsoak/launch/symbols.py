@@ -233,12 +233,16 @@ class AddressSpace:
         return None
 
     def place(self, address: int) -> Place:
-        """Return the file and offset of an address; code without a file is ``[jit]``."""
+        """Return the file and offset of an address; code without a file is ``[jit]``.
+
+        Memory that cannot be executed is no code: a caller without a frame pointer left a number
+        where an address should be.
+        """
         found = self.find(address)
         if found is None:
             return "[unmapped]", 0
         if library_name(found.name) == "[jit]":
-            return "[jit]", 0
+            return ("[jit]" if found.executable else "[unmapped]"), 0
         return found.name, address - found.start + found.offset
 
 

@@ -7,7 +7,7 @@ import re
 __all__ = ["short_kernel", "short_symbol"]
 
 _SHOWN = 64
-_NESTED = re.compile(r"^_ZN?K?(?:St)?")
+_NESTED = re.compile(r"^_Z(?:T[VIS])?Z*N?[KVRO]*(?:St)?")
 
 
 def short_kernel(name: str) -> str:

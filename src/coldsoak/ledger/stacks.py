@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Samples", "read_samples"]
 
+_FAR = 1 << 60
+
 
 @dataclass(frozen=True, slots=True)
 class Samples:
@@ -32,6 +34,8 @@ class Samples:
     row: Ints
     in_driver: Bools
     """Code of the CUDA driver, whatever it is called for."""
+    cut: Bools
+    """No frame says what kind of code ran."""
     reach: int
     """ns on either side that a sample speaks for at most."""
     source: int
@@ -50,28 +54,76 @@ class Samples:
             self.label[which],
             self.row[which],
             self.in_driver[which],
+            self.cut[which],
             self.reach,
             self.source,
         )
 
-    def rows(self) -> Rows:
-        """Return the time around each sample: to the middle of the way to its neighbours."""
-        time = self.time
-        if not len(time):
+    def completed(self, off: Rows) -> Samples:
+        """Give one thread's cut stacks the cause on both sides, where these agree.
+
+        A stack is cut where a function keeps no frame pointer, which most of the C library does
+        not: a ``memcpy`` between two samples of one compiler on one thread was called by it.
+        Distances count in CPU time: ``off`` is when the thread had none.
+        """
+        known = np.flatnonzero(~self.cut)
+        if not len(known) or not self.cut.any():
+            return self
+        time, count = _on_cpu(self.time, off), len(self.time)
+        place = np.searchsorted(known, np.arange(count))
+        before, after = known[np.maximum(place - 1, 0)], known[np.minimum(place, len(known) - 1)]
+        near = self.cut & (place > 0) & (place < len(known))
+        near &= self.cause[before] == self.cause[after]
+        near &= (time - time[before] <= self.reach) & (time[after] - time <= self.reach)
+        cause = np.where(near, self.cause[before], self.cause)
+        return replace(self, cause=cause, label=np.where(near, self.label[before], self.label))
+
+    def rows(self, off: Rows) -> Rows:
+        """Return the time around each sample of one thread: to the middle between neighbours.
+
+        In CPU time, for that is what the sampler counts: ``off`` is when the thread had none. Past
+        such a break a sample speaks for one more period.
+        """
+        if not len(self.time):
             return Rows.none()
+        time = _on_cpu(self.time, off)
         middle = (time[1:] + time[:-1]) // 2
-        start = np.maximum(np.concatenate(([time[0] - self.reach], middle)), time - self.reach)
-        end = np.minimum(np.concatenate((middle, [time[-1] + self.reach])), time + self.reach)
+        breaks = np.concatenate(([time[0] - _FAR], _on_cpu(off.start, off), [time[-1] + _FAR]))
+        after = np.searchsorted(breaks, time, side="left")
+        period = self.reach // rules.GAP
+        low = np.maximum(time - self.reach, breaks[after - 1] - period)
+        high = np.minimum(time + self.reach, breaks[after] + period)
+        start = np.maximum(np.concatenate((low[:1], middle)), low)
+        end = np.minimum(np.concatenate((middle, high[-1:])), high)
         same = np.ones(len(time), dtype=np.int64)
         return Rows(
-            start,
-            end,
+            np.minimum(_on_clock(start, off), self.time),
+            np.maximum(_on_clock(end, off), self.time),
             self.cause,
             same * int(Kind.FIXED),
             self.label,
             same * self.source,
             self.row,
         )
+
+
+def _on_cpu(time: Ints, off: Rows) -> Ints:
+    """Return how much of the time until each moment the thread was on a CPU, in ns."""
+    before = np.concatenate(([0], np.cumsum(off.end - off.start)))
+    ended = np.searchsorted(off.end, time, side="right")
+    within = off.start[np.minimum(ended, len(off) - 1)] if len(off) else time
+    inside = np.where(ended < len(off), np.maximum(time - within, 0), 0)
+    passed: Ints = time - before[ended] - inside
+    return passed
+
+
+def _on_clock(passed: Ints, off: Rows) -> Ints:
+    """Return the moment at which the thread had been on a CPU for so long, in ns."""
+    lengths = off.end - off.start
+    before = np.concatenate(([0], np.cumsum(lengths)))
+    left_at = off.start - before[:-1]
+    time: Ints = passed + before[np.searchsorted(left_at, passed, side="left")]
+    return time
 
 
 def read_samples(trace: Trace, texts: Texts, first_row: int) -> Samples:
@@ -86,46 +138,22 @@ def read_samples(trace: Trace, texts: Texts, first_row: int) -> Samples:
     order = order[_first_of_each(time[order], track[order])]
     track = track[order]
     chosen = stack[order]
-    period = max(int(columns.period_ns), 1)
+    reach, source = max(int(columns.period_ns), 1) * rules.GAP, texts("samples")
     if not len(chosen):
         none = np.empty(0, dtype=np.int64)
-        reach, source = period * rules.GAP, texts("samples")
-        return Samples(none, none, none, none, none, none, none > 0, reach, source)
-    says, shown = cause[chosen], label[chosen]
-    heirs, given = _complete(track, time[order], says, cut[chosen], period * rules.GAP)
-    says[heirs], shown[heirs] = says[given], shown[given]
+        return Samples(none, none, none, none, none, none, none > 0, none > 0, reach, source)
     return Samples(
         time[order],
         pids[track],
         tids[track],
-        says,
-        shown,
+        cause[chosen],
+        label[chosen],
         order + first_row,
         driver[chosen],
-        period * rules.GAP,
-        texts("samples"),
+        cut[chosen],
+        reach,
+        source,
     )
-
-
-def _complete(track: Ints, time: Ints, cause: Ints, cut: Bools, longest: int) -> tuple[Ints, Ints]:
-    """Return the samples with a cut stack that lie in a stretch of one cause, and a witness each.
-
-    A stack is cut where a function keeps no frame pointer, which most of the C library does not:
-    a ``memcpy`` between two samples of one compiler on one thread was called by it.
-    """
-    order = np.lexsort((time, track))
-    known = order[~cut[order]]
-    if not len(known):
-        return known, known
-    far = int(time.max()) + longest + 1
-    key = track * far + time
-    place = np.searchsorted(key[known], key)
-    before, after = known[np.maximum(place - 1, 0)], known[np.minimum(place, len(known) - 1)]
-    near = cut & (place > 0) & (place < len(known))
-    near &= (track[before] == track) & (track[after] == track) & (cause[before] == cause[after])
-    near &= (time - time[before] <= longest) & (time[after] - time <= longest)
-    heirs = np.flatnonzero(near)
-    return heirs, before[heirs]
 
 
 def _first_of_each(time: Ints, track: Ints) -> np.ndarray:

@@ -106,15 +106,15 @@ class Threads:
         asleep = self.spans.is_wait[which]
         keep = (own.kind != int(Kind.NONE)) & ~asleep
         rank = np.concatenate((self.spans.rank[which][keep], np.full(len(extra), -1)))
-        samples = self.samples.of_thread(pid, tid)
-        first_calls = self._driver_start(own.take(keep), samples)
-        rank = np.concatenate((rank, np.full(len(first_calls), -1)))
-        spans = flatten(Rows.join([own.take(keep), extra, first_calls]), rank)
         off = flatten(
             self._switches.rows.take((self._switches.pid == pid) & (self._switches.tid == tid))
         )
+        samples = self.samples.of_thread(pid, tid).completed(off)
+        first_calls = self._driver_start(own.take(keep), samples)
+        rank = np.concatenate((rank, np.full(len(first_calls), -1)))
+        spans = flatten(Rows.join([own.take(keep), extra, first_calls]), rank)
         waits = flatten(own.take(asleep))
-        gaps, inside, numbers = self._split_samples(samples, spans)
+        gaps, inside, numbers = _split_samples(samples, spans, off)
         device, search = self._process_layers(pid)
         return Evidence(
             spans=spans,
@@ -145,15 +145,6 @@ class Threads:
         found = np.zeros(len(spans), dtype=bool)
         found[real] = flags[spans.row[real]]
         return found
-
-    def _split_samples(self, samples: Samples, spans: Rows) -> tuple[Rows, Rows, Ints]:
-        """Samples outside spans, and those inside open spans with the number of the span."""
-        at = spans.at(samples.time)
-        outside = samples.take(at < 0).rows()
-        if not len(spans):
-            return outside, Rows.none(), np.empty(0, dtype=np.int64)
-        within = (at >= 0) & (spans.kind[at] == int(Kind.OPEN))
-        return outside, samples.take(within).rows(), spans.row[at[within]]
 
     def _driver_start(self, spans: Rows, samples: Samples) -> Rows:
         """The stay in the driver that ends with the thread's first CUDA record: ``cuInit``.
@@ -282,6 +273,16 @@ class Threads:
         short = asleep.end - asleep.start <= THREAD_WAIT_NS
         chosen = asleep.take(soon & short & (asleep.cause == CODE[Cause.LOCK_WAIT]))
         return replace(chosen, cause=np.full(len(chosen), CODE[Cause.THREAD_START], dtype=np.int64))
+
+
+def _split_samples(samples: Samples, spans: Rows, off: Rows) -> tuple[Rows, Rows, Ints]:
+    """Samples outside spans, and those inside open spans with the number of the span."""
+    at = spans.at(samples.time)
+    outside = samples.take(at < 0).rows(off)
+    if not len(spans):
+        return outside, Rows.none(), np.empty(0, dtype=np.int64)
+    within = (at >= 0) & (spans.kind[at] == int(Kind.OPEN))
+    return outside, samples.take(within).rows(off), spans.row[at[within]]
 
 
 def _began_with(waits: Rows, times: Ints) -> Bools:

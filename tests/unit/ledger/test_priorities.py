@@ -299,7 +299,33 @@ def test_a_sample_inside_one_import_says_nothing_about_the_next(make):
 
 def test_a_switched_out_thread_has_no_running_code(make):
     make.sampled(0, 10, JIT).off(10, 20)
-    assert make.causes() == {"compile": 10, "lock_wait": 10, "unattributed": 80}
+    # the next sample is due after a period of CPU time: for that long the last one speaks
+    assert make.causes() == {"compile": 11, "lock_wait": 10, "unattributed": 79}
+
+
+def test_samples_count_cpu_time_so_that_a_starved_thread_is_known_too(make):
+    make.sample(0.5, JIT).sample(89.5, JIT)
+    for at in range(1, 89, 11):
+        make.off(at, at + 10.9, runnable=True)
+    found = make.causes()
+    assert found["run_queue"] == pytest.approx(87.2)
+    assert found["compile"] == pytest.approx(1 + 0.8 + 1.0 + 5 - 1, abs=1.5)
+
+
+def test_a_cut_stack_belongs_to_the_stretch_around_it(make):
+    make.sampled(0, 4, JIT).sampled(4, 6, "libc.so.6:").sampled(6, 10, JIT)
+    assert make.causes() == {"compile": 14.5, "unattributed": 85.5}
+
+
+def test_a_cut_stack_between_two_causes_stays_open(make):
+    make.sampled(0, 4, JIT).sampled(4, 6, "libc.so.6:").sampled(6, 10, "ld-linux-x86-64.so.2:x")
+    assert make.causes()["unattributed"] == 2 + 85.5
+
+
+def test_a_stay_in_the_driver_that_ends_with_a_call_on_record_is_its_start(make):
+    make.sampled(0, 20, "[nvidia]:osDevReadReg032", "libcuda.so.1:")
+    make.span("cuda.driver", "cuDeviceGetCount", 20, 21)
+    assert make.causes() == {"driver_init": 20.5, "unattributed": 79.5}
 
 
 def test_host_time_beside_the_loads_of_a_library_is_its_start(make):

@@ -106,9 +106,8 @@ def test_the_context_takes_about_110_ms_wherever_it_hides(recorded, name):
 def test_a_first_product_loads_modules_and_asks_cublaslt_for_plans(recorded, name):
     first = recorded[name].first
     assert 40 < ms(first, "module_load") < 50
-    assert 25 < item(first, "plan_build", "libcublasLt") < 30
-    assert ms(first, "page_fault") < 16
-    assert ms(first, "module_load") + ms(first, "plan_build") > 0.7 * first.total_ns / MS
+    assert 36 < item(first, "plan_build", "libcublasLt") < 44
+    assert ms(first, "module_load") + ms(first, "plan_build") > 0.85 * first.total_ns / MS
 
 
 @pytest.mark.parametrize("name", ["torch", "cupy"])
@@ -141,7 +140,7 @@ def test_torch_compile_waits_for_its_own_compiler_and_its_caches(recorded):
     assert item(first, "compile", "backend_compile") > 350
     assert item(first, "cache_lookup", "inductor_codecache_torch_key") > 80
     assert ms(first, "trace") > 50
-    assert 35 < ms(first, "plan_build") < 42
+    assert 48 < ms(first, "plan_build") < 56
     assert {each.cause.value for each in first.lines} >= {"import_python", "child_process"}
 
 

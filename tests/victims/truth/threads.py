@@ -1,21 +1,24 @@
-"""Four hundred threads are started; without: they run already."""
+"""Fifteen hundred threads are started; without: they run already."""
 # cause: thread_start
+import _thread
 import os
-import threading
 import time
 
-COUNT = 400
-go = threading.Event()
-workers = [threading.Thread(target=go.wait) for _ in range(COUNT)]
+COUNT = 1500
+go = _thread.allocate_lock()
+go.acquire()
+
+
+def start_all():
+    for _ in range(COUNT):
+        _thread.start_new_thread(go.acquire, ())
+
+
 if os.environ.get("VICTIM_WITHOUT"):
-    for worker in workers:
-        worker.start()
+    start_all()
+    time.sleep(0.2)
 start = time.perf_counter()
-for worker in workers:
-    if worker.ident is None:
-        worker.start()
+if not os.environ.get("VICTIM_WITHOUT"):
+    start_all()
 total = sum(i * i for i in range(100_000))
 print(f"{time.perf_counter() - start:.6f}")
-go.set()
-for worker in workers:
-    worker.join()

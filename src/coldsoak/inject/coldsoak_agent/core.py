@@ -148,6 +148,9 @@ class Agent:
         from coldsoak_agent.sources import Off
 
         for name in self.sources:
+            if name.startswith("-"):
+                self.source(name[1:], "off", "switched off", 0)
+                continue
             begin = monotonic_ns()
             try:
                 module = quietly(_import_source, name)
