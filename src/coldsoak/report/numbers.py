@@ -86,13 +86,14 @@ def decimals(value: float, uncertainty: float) -> int:
     """Return the digits after the point for ``value`` (negative: round to tens, hundreds).
 
     Two significant digits of ``uncertainty`` when its first digit is 1 or 2, else one; never fewer
-    than two or more than four significant digits of ``value``; three when nothing is known.
+    than two or more than four significant digits of ``value``; three when nothing is known, but
+    four decimals at most.
     """
     if value == 0 or not math.isfinite(value):
         return 0
     magnitude = math.floor(math.log10(abs(value)))
     if uncertainty <= 0 or not math.isfinite(uncertainty):
-        return 2 - magnitude
+        return min(2 - magnitude, 4)
     exponent = math.floor(math.log10(uncertainty))
     wanted = -exponent + (1 if uncertainty / 10**exponent < 3 else 0)
     return min(max(wanted, 1 - magnitude), 3 - magnitude)

@@ -74,3 +74,17 @@ def test_shells_made_later_get_the_rewriter(listener, monkeypatch):
     ipython.install(module)
     made = Shell()
     assert isinstance(made.ast_transformers[0], ipython.CellRewriter)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("<ipython-input-3-0a1b>", "<ipython-input-0a1b>"),
+        ("/tmp/ipykernel_4711/3641573863.py", "ipykernel/3641573863.py"),
+        ("/home/me/train.py", "/home/me/train.py"),
+    ],
+)
+def test_cells_are_named_alike_in_every_process(name, shown, listener):
+    from coldsoak_agent.keys import shown_file
+
+    assert shown_file(name) == shown

@@ -308,10 +308,15 @@ def _where(frame):
 
 
 def shown_file(filename):
-    """Return a file's name without IPython's execution count, so that a cell run again is one."""
+    """Return the name of a file; that of a notebook's cell without what differs from run to run.
+
+    IPython counts the executions in it, and ipykernel has a folder for each process.
+    """
     if filename.startswith("<ipython-input-"):
         head, _, rest = filename[15:].partition("-")
         return "<ipython-input-" + (rest or head)
+    if "/ipykernel_" in filename:
+        return "ipykernel/" + filename.rpartition("/")[2]
     return filename
 
 
