@@ -21,6 +21,7 @@ from pathlib import Path
 
 INJECT = Path(__file__).parents[1] / "src" / "coldsoak" / "inject"
 ROUNDS, PAIRS = 60, 40
+BUDGET_NS = 1000
 
 PROGRAM = """
 import time, datetime
@@ -93,6 +94,7 @@ def measure() -> None:
     exec(compile(source, path, "exec"), plain)
     print("ns, medians of interleaved rounds:")
     print(f"{'':40}{'bare':>7}{'hooked':>8}{'ratio':>7}{'inside':>8}{'a reading':>11}")
+    insides, wholes = [], []
     for shape, words in SHAPES.items():
         for name in CLOCKS:
             pairs = []
@@ -103,6 +105,8 @@ def measure() -> None:
             bare = statistics.median(p[0] for p, _ in pairs) * 1e9
             ours = statistics.median(h[0] for _, h in pairs) * 1e9
             inside = statistics.median(h[1] - p[1] for p, h in pairs) * 1e9
+            insides += [inside / 2] if shape != "readings" else []
+            wholes.append((ours - bare) / 2)
             shown = f"{inside:8.0f}" if shape != "readings" else f"{'':8}"
             print(
                 f"{name + ', ' + words:40}{bare:7.0f}{ours:8.0f}{ours / bare:7.1f}"
@@ -110,6 +114,9 @@ def measure() -> None:
             )
     print("inside: what the hooks add between the two readings, that is to the region itself.")
     print("a reading: all that the hooks add to a pair, halved.")
+    for what, values in (("inside a region", insides), ("in all", wholes)):
+        median, worst = statistics.median(values) / BUDGET_NS, max(values) / BUDGET_NS
+        print(f"of {BUDGET_NS} ns a reading, {what}: median {median:.2f}, worst {worst:.2f}")
 
 
 def unmeasured_region() -> None:
