@@ -17,7 +17,7 @@ from coldsoak.model.causes import Cause
 if TYPE_CHECKING:
     from coldsoak.model.trace import Trace
 
-__all__ = ["Samples", "read_samples"]
+__all__ = ["Samples", "on_cpu", "read_samples"]
 
 _FAR = 1 << 60
 
@@ -69,7 +69,7 @@ class Samples:
         known = np.flatnonzero(~self.cut)
         if not len(known) or not self.cut.any():
             return self
-        time, count = _on_cpu(self.time, off), len(self.time)
+        time, count = on_cpu(self.time, off), len(self.time)
         place = np.searchsorted(known, np.arange(count))
         before, after = known[np.maximum(place - 1, 0)], known[np.minimum(place, len(known) - 1)]
         near = self.cut & (place > 0) & (place < len(known))
@@ -86,9 +86,9 @@ class Samples:
         """
         if not len(self.time):
             return Rows.none()
-        time = _on_cpu(self.time, off)
+        time = on_cpu(self.time, off)
         middle = (time[1:] + time[:-1]) // 2
-        breaks = np.concatenate(([time[0] - _FAR], _on_cpu(off.start, off), [time[-1] + _FAR]))
+        breaks = np.concatenate(([time[0] - _FAR], on_cpu(off.start, off), [time[-1] + _FAR]))
         after = np.searchsorted(breaks, time, side="left")
         period = self.reach // rules.GAP
         low = np.maximum(time - self.reach, breaks[after - 1] - period)
@@ -107,7 +107,7 @@ class Samples:
         )
 
 
-def _on_cpu(time: Ints, off: Rows) -> Ints:
+def on_cpu(time: Ints, off: Rows) -> Ints:
     """Return how much of the time until each moment the thread was on a CPU, in ns."""
     before = np.concatenate(([0], np.cumsum(off.end - off.start)))
     ended = np.searchsorted(off.end, time, side="right")

@@ -12,7 +12,7 @@ from coldsoak.ledger.device import Device, Run, read_device
 from coldsoak.ledger.rules import processes as child_rules
 from coldsoak.ledger.rules.base import CODE, Kind
 from coldsoak.ledger.spans import SpanTable, read_spans
-from coldsoak.ledger.stacks import Samples, read_samples
+from coldsoak.ledger.stacks import Samples, on_cpu, read_samples
 from coldsoak.ledger.sweep import SETS_UP, Evidence, Timeline, sweep, waits_of, working
 from coldsoak.model.causes import Cause
 
@@ -123,7 +123,7 @@ class Threads:
             disk=_began_with(off, self._disk[1][self._disk[0] == tid]),
             switches_known=bool((self._switches.pid == pid).any()),
             waits=waits,
-            starting=self._starting(tid, over(waits, off)),
+            starting=self._starting(tid, over(waits, off), off),
             gaps=gaps,
             inside=inside,
             inside_span=numbers,
@@ -266,10 +266,15 @@ class Threads:
         order = np.argsort(time, kind="stable")
         return (tids[track] if len(track) else track)[order], time[order]
 
-    def _starting(self, tid: int, asleep: Rows) -> Rows:
-        """Short waits that began when the thread had just started another one."""
+    def _starting(self, tid: int, asleep: Rows, off: Rows) -> Rows:
+        """Short waits that began when the thread had just started another one.
+
+        Time on the run queue between the two does not count.
+        """
         births, times = self._births
-        soon = _began_with(asleep, times[births == tid])
+        queued = off.take(off.cause == CODE[Cause.RUN_QUEUE])
+        start, end = on_cpu(asleep.start, queued), on_cpu(asleep.end, queued)
+        soon = _began_with(asleep.moved(start, end), on_cpu(times[births == tid], queued))
         short = asleep.end - asleep.start <= THREAD_WAIT_NS
         chosen = asleep.take(soon & short & (asleep.cause == CODE[Cause.LOCK_WAIT]))
         return replace(chosen, cause=np.full(len(chosen), CODE[Cause.THREAD_START], dtype=np.int64))

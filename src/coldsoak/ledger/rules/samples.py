@@ -80,7 +80,7 @@ MARKS: tuple[_Mark, ...] = (
     ),
     _mark(
         Cause.PAGE_FAULT,
-        r"^(asm_)?exc_page_fault$|^handle_mm_fault$|^__handle_mm_fault$|^do_user_addr_fault$|^do_anonymous_page$|^clear_(huge_)?page\w*$|^do_fault\w*$|^filemap_fault$|^filemap_map_pages$|^do_wp_page$|^vma_alloc_folio\w*$|^clear_subpage$|^(unmap_region|exit_mmap|zap_pte_range|unmap_page_range|do_madvise|madvise_vma\w*|mprotect_fixup|tlb_flush_mmu|do_munmap|__do_munmap|do_vmi_munmap)$",
+        r"^(asm_)?exc_page_fault$|^handle_mm_fault$|^__handle_mm_fault$|^do_user_addr_fault$|^do_anonymous_page$|^clear_(huge_)?page\w*$|^do_fault\w*$|^filemap_fault$|^filemap_map_pages$|^do_wp_page$|^vma_alloc_folio\w*$|^clear_subpage$|^(unmap_region|exit_mmap|zap_pte_range|unmap_page_range|do_madvise|madvise_vma\w*|tlb_flush_mmu|do_munmap|__do_munmap|do_vmi_munmap)$",
     ),
     _mark(
         Cause.NETWORK_WAIT,
