@@ -9,7 +9,7 @@ data = os.path.join(folder, "heavy.bin")
 os.makedirs(folder, exist_ok=True)
 if not os.path.exists(data):
     with open(data, "wb") as stream:
-        for _ in range(128):
+        for _ in range(256):
             stream.write(os.urandom(1 << 20))
         os.fsync(stream.fileno())
 with open(os.path.join(folder, "heavy_package.py"), "w") as stream:

@@ -40,7 +40,7 @@ def find(view: View) -> Iterator[Finding]:
         cost = stake(view, arm, *_IMPORTS, series=series.id)
         if cost is None or not worth(cost, share=_SHARE):
             continue
-        modules = [label for label, _, _ in cost.items]
+        modules = [label for label, _, _ in cost.items if _is_module(label)]
         count = max((one.modules.get(series.id, 0) for one in view.facts(arm)), default=0)
         tops = tuple(dict.fromkeys(label.partition(".")[0] for label in modules))
         file, line = view.place(series.start)
@@ -58,7 +58,7 @@ def find(view: View) -> Iterator[Finding]:
                 f"{cost.text}",
                 *((f"largest: {cost.named()}",) if modules else ()),
             ),
-            advice=tuple(f"import {name}  # above line {line}" for name in _first(modules)),
+            advice=tuple(f"import {name}  # above line {line}" for name in modules[:2]),
             settle="It moves the time and does not remove it: compare the time to the first result.",
             file=file,
             line=line,
@@ -68,6 +68,6 @@ def find(view: View) -> Iterator[Finding]:
         )
 
 
-def _first(modules: list[str]) -> list[str]:
-    """Return the largest modules that can be written after ``import``."""
-    return [name for name in modules if all(part.isidentifier() for part in name.split("."))][:2]
+def _is_module(label: str) -> bool:
+    """Tell a module from a library or a symbol, which host samples name."""
+    return ".so" not in label and all(part.isidentifier() for part in label.split("."))
