@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 from datetime import date
@@ -216,6 +217,7 @@ def machine():
         "cpu": found.cpu, "cores": found.cores, "gpus": gpus, "driver": found.driver,
         "python": found.python, "virtual": found.virtual, "versions": found.versions,
         "date": date.today().isoformat(),  # noqa: DTZ011 - the day here
+        "load": round(os.getloadavg()[0], 1),
     }  # fmt: skip
 
 
@@ -274,12 +276,18 @@ def render():
 def section(name, report):
     where = report["machine"]
     versions = ", ".join(f"{k} {v}" for k, v in where["versions"].items())
+    busy = where.get("load", 0) > where["cores"]
+    load = (
+        f"Other programs ran meanwhile (load {where.get('load')}): rows with ¹, and perturbation,"
+        " say less than on a quiet machine."
+    )
     card = f", {', '.join(where['gpus'])}, driver {where['driver']}" if where["gpus"] else ""
     lines = [
         f"## {name}",
         "",
         f"{where['cpu']}, {where['cores']} cores{card}; Python {where['python']}; {versions}; {where['date']}.",
         "",
+        *([load, ""] if busy else []),
     ]
     lines += [
         "| victim | causes | ledger ms | difference ms | n + traced | holds |",

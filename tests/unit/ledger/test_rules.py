@@ -114,6 +114,9 @@ def test_reading_the_drivers_cache_is_no_compile():
         ("tensorflow", "autograph", "trace"),
         ("tensorflow", "context", "framework_host"),
         ("onednn", "create:cache_miss", "compile"),
+        ("onnxruntime", "create_session", "plan_build"),
+        ("onnxruntime", "run on the CPU", "host_compute"),
+        ("onnxruntime", "run", "framework_host"),
     ],
 )
 def test_spans_of_compilers(source, name, cause):
@@ -191,6 +194,10 @@ def test_stacks(stack, cause):
         (("/usr/bin/g++", "/cache/x/main.cpp", "-O3"), "g++ main.cpp -O3"),
         (("python", "-c", "import sys\nprint(1)"), "python -c"),
         (("ptxas", "-" * 80), "ptxas " + "-" * 53 + "…"),
+        (
+            ("ptxas", "/tmp/tempfile-host-4c3d2e1f-12-6617e6a0", "-o", "/tmp/tmpab12cd34"),
+            "ptxas … -o …",
+        ),
         ((), "process 7"),
     ],
 )

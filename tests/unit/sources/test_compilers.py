@@ -13,6 +13,7 @@ FRAMEWORKS = {
     "triton": "triton.compiler.compiler",
     "numba": "numba.core.event",
     "nvrtc": "cupy.cuda.compiler",
+    "onnxruntime": "onnxruntime.capi.onnxruntime_inference_collection",
 }
 
 
@@ -240,3 +241,47 @@ def test_nvrtc_names_the_source_it_compiled(load, agent):
     assert agent.state == ("on", "cupy.cuda.compiler")
     assert module.compile_using_nvrtc("extern  void f()\n{}", ()) == b"ptx"
     assert agent.spans == [("nvrtc", "compile", {"bytes": 19, "source": "extern void f() {}"})]
+
+
+class Session:
+    _model_path = None
+
+    def __init__(self, providers):
+        self._create_inference_session(providers)
+
+    def _create_inference_session(self, providers):
+        self._providers = providers
+
+    def run(self, names, feed):
+        """Compute."""
+        return names, feed
+
+
+@pytest.fixture
+def session(load, agent):
+    load("onnxruntime").start(agent)
+    found = type("InferenceSession", (Session,), dict(vars(Session)))
+    agent.imported("onnxruntime.capi.onnxruntime_inference_collection", InferenceSession=found)
+    return found
+
+
+def test_onnxruntime_sessions_and_runs_on_the_cpu_become_spans(session, agent):
+    assert session(["CPUExecutionProvider"]).run(None, {"x": 1}) == (None, {"x": 1})
+    made = {"providers": "['CPUExecutionProvider']", "model": "bytes"}
+    assert agent.spans == [
+        ("onnxruntime", "create_session", made),
+        ("onnxruntime", "run on the CPU", {}),
+    ]
+    assert session.run.__doc__ == "Compute."
+
+
+def test_onnxruntime_runs_on_a_card_are_left_to_the_cards_own_records(session, agent):
+    session(["CUDAExecutionProvider", "CPUExecutionProvider"]).run(None, {})
+    assert [name for _, name, _ in agent.spans] == ["create_session"]
+
+
+def test_onnxruntime_runs_are_not_followed_for_ever(session, agent):
+    serving = session(["CPUExecutionProvider"])
+    for _ in range(1100):
+        serving.run(None, {})
+    assert len(agent.spans) == 1001

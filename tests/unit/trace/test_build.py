@@ -140,6 +140,14 @@ def test_new_threads_are_events_and_have_names(tmp_path, ring, write_perf):
     assert rows(trace, trace.events, "kind", "value") == [("threads", 1)]
 
 
+def test_a_new_thread_is_runnable_until_its_first_turn(tmp_path, ring, write_perf):
+    rings = ring().fork(T0 + 5, 10, 10, 31, 10).switch(T0 + 9, out=False, tid=31)
+    rings.switch(T0 + 20, out=True, tid=31).switch(T0 + 30, out=False, tid=31)
+    write_perf(rings)
+    trace = make(tmp_path, perf_file())
+    assert rows(trace, trace.off_cpu, "start", "end", "runnable") == [(5, 9, 1), (20, 30, 0)]
+
+
 @pytest.mark.parametrize("damage", ["lost", "truncated", "empty", "missing"])
 def test_a_perf_file_that_is_not_whole_says_so(tmp_path, ring, write_perf, damage):
     if damage == "lost":

@@ -77,6 +77,12 @@ def test_a_fork_keeps_its_own_mappings():
     assert parent.place(0x1800) == ("/b", 0x840)
 
 
+def test_memory_that_cannot_be_executed_is_no_code():
+    space = AddressSpace()
+    space.add(mapping(0x1000, 0x2000, "//anon")._replace(executable=False))
+    assert space.place(0x1800) == ("[unmapped]", 0)
+
+
 def test_a_mapping_in_the_middle_splits_the_old_one():
     space = AddressSpace()
     space.add(mapping(0x1000, 0x5000, "/a"))

@@ -108,7 +108,7 @@ PAGES = (
         cause=Cause.PLAN_BUILD,
         title="an execution plan is built",
         what="cuDNN finalises an engine (and may compile it at run time), cuFFT plans, cuBLASLt asks its heuristics, a CUDA graph "
-        "is captured and instantiated, oneDNN creates a primitive. Warm-up with another shape does not help.",
+        "is captured and instantiated, oneDNN picks an implementation, ONNX Runtime makes a session. Warm-up with another shape does not help.",
         scales="distinct shapes, types and layouts, often once per thread.",
         evidence="samples in plan functions of the libraries, graph capture and instantiation calls.",
         remedies=(
