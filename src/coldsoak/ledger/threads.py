@@ -29,6 +29,8 @@ DRIVER_GAP_NS = 20_000_000
 """Samples in driver code at most this far apart belong to one stay in the driver."""
 _BEGINS_NS = 1_000_000
 """A major fault, or the start of a thread, at most this long before a wait began it."""
+_STACK_NS = 200_000
+"""What the C library does for a thread's stack lies at most this far from its start."""
 THREAD_WAIT_NS = 20_000_000
 """A longer wait is not for a new thread to come up."""
 
@@ -109,7 +111,7 @@ class Threads:
         off = flatten(
             self._switches.rows.take((self._switches.pid == pid) & (self._switches.tid == tid))
         )
-        samples = self.samples.of_thread(pid, tid).completed(off)
+        samples = self._stacks_of_threads(self.samples.of_thread(pid, tid), tid).completed(off)
         first_calls = self._driver_start(own.take(keep), samples)
         rank = np.concatenate((rank, np.full(len(first_calls), -1)))
         spans = flatten(Rows.join([own.take(keep), extra, first_calls]), rank)
@@ -265,6 +267,16 @@ class Threads:
         track, time = column(events.track)[hit], column(events.time)[hit]
         order = np.argsort(time, kind="stable")
         return (tids[track] if len(track) else track)[order], time[order]
+
+    def _stacks_of_threads(self, samples: Samples, tid: int) -> Samples:
+        """Cut stacks beside the start of a thread: the C library maps and guards its stack."""
+        births, times = self._births
+        own = times[births == tid]
+        first = np.searchsorted(own, samples.time - _STACK_NS)
+        some = first < np.searchsorted(own, samples.time + _STACK_NS)
+        near: Bools = samples.cut & some
+        cause = np.where(near, CODE[Cause.THREAD_START], samples.cause)
+        return replace(samples, cause=cause, cut=samples.cut & ~near)
 
     def _starting(self, tid: int, asleep: Rows, off: Rows) -> Rows:
         """Short waits that began when the thread had just started another one.

@@ -317,6 +317,13 @@ def test_a_cut_stack_belongs_to_the_stretch_around_it(make):
     assert make.causes() == {"compile": 14.5, "unattributed": 85.5}
 
 
+def test_mapping_the_stack_of_a_new_thread_is_part_of_its_start(make):
+    make.sample(10, "[kernel]:do_mmap", "libc.so.6:mmap").event("threads", 10.1, 1)
+    assert make.causes() == {"thread_start": 10, "unattributed": 90}
+    make.sample(50, "[kernel]:do_mmap", "libc.so.6:mmap")
+    assert make.causes() == {"thread_start": 10, "unattributed": 90}
+
+
 def test_a_cut_stack_between_two_causes_stays_open(make):
     make.sampled(0, 4, JIT).sampled(4, 6, "libc.so.6:").sampled(6, 10, "ld-linux-x86-64.so.2:x")
     assert make.causes()["unattributed"] == 2 + 85.5
