@@ -187,7 +187,7 @@ def test_what_a_lost_source_knew_goes_to_other_lines(recorded, name, source, cau
 
 
 def test_fixtures_are_small_and_tell_nothing_about_the_machine_they_are_from():
-    files = [*DATA.glob("h200_*.gz"), *DATA.glob("h200_*.json")]
+    files = [*DATA.glob("h200_*.trace.gz"), *DATA.glob("h200_*.json")]
     assert len(files) == 2 * len(NAMES)
     assert sum(file.stat().st_size for file in files) < 1_500_000
     for file in files:
