@@ -299,7 +299,7 @@ def test_reading_from_storage(make, found):
     assert finding.severity == "note"
     assert found(code, make.result(ledgers=[whole], seen=("io",))) == []
     assert len(found(code, make.result(ledgers=[whole, launch], seen=("io",)))) == 1
-    quick = make.ledger([make.line(Cause.PAGE_IN, 12)])
+    quick = make.ledger([make.line(Cause.PAGE_IN, 7)])
     assert len(found(code, make.result(ledgers=[quick, launch]))) == 1
     assert found(code, make.result(ledgers=[quick])) == []
     part = region(make, 300, Cause.PAGE_IN)

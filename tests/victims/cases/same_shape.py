@@ -22,7 +22,7 @@ options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = 1
 options.enable_mem_pattern = False
 session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-shapes = [(512, 512)] * 3 if os.environ.get("VICTIM_WITHOUT") else [(512, 512), (768, 768), (640, 1024)]
+shapes = [(768, 768)] * 3 if os.environ.get("VICTIM_WITHOUT") else [(768, 768), (1536, 1536), (1024, 1536)]
 for number, shape in enumerate(shapes):
     for repeat in range(6):
         image = rng.random((1, 3, *shape), dtype=np.float32)

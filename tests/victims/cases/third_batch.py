@@ -10,7 +10,7 @@ class Slow(torch.utils.data.Dataset):
         return 24
 
     def __getitem__(self, index):
-        time.sleep(0.1 - time.monotonic() % 0.1)  # all three are done at once
+        time.sleep(0.25 - time.monotonic() % 0.25)  # all three are done at once
         return torch.zeros(4)
 
 

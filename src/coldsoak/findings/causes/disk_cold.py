@@ -5,7 +5,7 @@ elsewhere reads its libraries and data from storage. The next one finds them in 
 containers too. Fault counters miss most of it, because the kernel reads ahead.
 
 It fires when waiting for storage takes at least 20 ms and 5 % of the stretch in every traced launch,
-or at least 10 ms while 64 MiB or more were read. It says how many bytes the launch read; below 1 MiB
+or at least 5 ms while 64 MiB or more were read. It says how many bytes the launch read; below 1 MiB
 it stays silent. With `--cold disk` that is what was asked for, and it says so.
 
 Read-ahead of what is needed, a smaller set of packages and faster storage help; a warm page cache
@@ -34,7 +34,7 @@ _SHARE = 0.05
 _LEAST_BYTES = 1 << 20
 """Below this, what looks like reading is the kernel's work on pages that are in memory."""
 _MUCH = 64 << 20
-_MUCH_S = 0.01
+_MUCH_S = 0.005
 
 
 def find(view: View) -> Iterator[Finding]:
