@@ -256,6 +256,11 @@ def run(options):
             options.out.write_text(json.dumps(report, indent=1) + "\n")
 
 
+def perturbation(row):
+    """The figure, unless other programs had the CPU for part of the runs compared."""
+    return "not assessed¹" if row.get("run_queue", 0) > LOADED else f"{row['perturbation']:.2f}"
+
+
 def ms(seconds):
     return f"{seconds * 1e3:,.1f}"
 
@@ -278,8 +283,8 @@ def section(name, report):
     versions = ", ".join(f"{k} {v}" for k, v in where["versions"].items())
     busy = where.get("load", 0) > where["cores"]
     load = (
-        f"Other programs ran meanwhile (load {where.get('load')}): rows with ¹, and perturbation,"
-        " say less than on a quiet machine."
+        f"Other programs ran meanwhile (load {where.get('load')} at the last): rows with ¹ say less than"
+        " on a quiet machine."
     )
     card = f", {', '.join(where['gpus'])}, driver {where['driver']}" if where["gpus"] else ""
     lines = [
@@ -301,7 +306,8 @@ def section(name, report):
             f"| {row['what']} | {', '.join(f'`{c}`' for c in row['causes'])} | {ms(row['ledger_s'])} "
             f"| {ms(row['difference_s'])} | {row['n']} + {row['traced']} | {verdict} |"
         )
-    if any(row.get("loaded") for row in report["truth"].values()):
+    rows = [*report["truth"].values(), *report["coverage"].values()]
+    if any(row.get("loaded") or row.get("run_queue", 0) > LOADED for row in rows):
         lines += [
             "",
             "¹ Other programs had the CPU meanwhile: traced launches compared, run queue left out.",
@@ -318,7 +324,7 @@ def section(name, report):
             continue
         lines.append(
             f"| {row['program']} | {row['region']:.1%} | {row['first_result']:.1%} | {row['framework_host_region']:.1%} / {row['framework_host_first']:.1%} "
-            f"| {ms(row['run0_s'])} ({ms(row['range'][0])} … {ms(row['range'][1])}) | {row['perturbation']:.2f} | {row['n']} + {row['traced']} |"
+            f"| {ms(row['run0_s'])} ({ms(row['range'][0])} … {ms(row['range'][1])}) | {perturbation(row)} | {row['n']} + {row['traced']} |"
         )
     return [*lines, ""]
 
