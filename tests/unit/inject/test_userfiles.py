@@ -47,3 +47,17 @@ def test_source_without_clocks_is_left_to_cpython(agent_module):
     assert compile_source(b"import time\nx = (\n", "/home/x.py", "x") is None
     code = compile_source(b"import time\nx = time.time()\n", "/home/x.py", "x")
     assert code.co_filename == "/home/x.py"
+
+
+def test_packages_installed_into_a_folder_of_the_path_are_not(agent_module, monkeypatch, tmp_path):
+    """``pip install --target`` leaves its metadata beside the packages; own modules have none."""
+    for dist, names in (("Some_Dist-1.0", "other\n_native\n"), ("plain-2.0", None)):
+        (tmp_path / f"{dist}.dist-info").mkdir()
+        if names:
+            (tmp_path / f"{dist}.dist-info" / "top_level.txt").write_text(names)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    userfiles = agent_module("userfiles")
+    assert not userfiles.is_user_file(str(tmp_path / "other" / "deep" / "module.py"))
+    assert not userfiles.is_user_file(str(tmp_path / "plain" / "__init__.py"))
+    assert userfiles.is_user_file(str(tmp_path / "handler.py"))
+    assert userfiles.is_user_file(str(tmp_path / "mine" / "plain.py"))

@@ -19,6 +19,8 @@ _EXTRA = tuple(prefix for prefix in os.environ.get("COLDSOAK_USER", "").split(os
 _HINTS = (b"time", b"clock", b"perf_counter", b"monotonic", b"now", b"today", b"utf-16")
 """A source without any of these reads no clock: the rewriter need not even be imported."""
 _known = {}
+_installed = {}
+"""Names of the packages installed in a folder of ``sys.path``, by folder."""
 
 
 def is_user_file(path):
@@ -40,7 +42,36 @@ def _is_user_file(path):
         return True
     if "/site-packages/" in full or "/dist-packages/" in full:
         return False
-    return not full.startswith(_LIBRARY)
+    return not full.startswith(_LIBRARY) and not _is_installed(full)
+
+
+def _is_installed(full):
+    """Tell whether ``full`` belongs to a package that ``pip install --target`` put on ``sys.path``."""
+    for folder in sys.path:
+        if isinstance(folder, str) and folder and full.startswith(folder + "/"):
+            name = full[len(folder) + 1 :].partition("/")[0].partition(".")[0]
+            if name in _packages_in(folder):
+                return True
+    return False
+
+
+def _packages_in(folder):
+    """Return the importable names that the ``.dist-info`` folders of ``folder`` tell of."""
+    names = _installed.get(folder)
+    if names is None:
+        names = _installed[folder] = set()
+        try:
+            found = [entry for entry in os.listdir(folder) if entry.endswith(".dist-info")]
+        except OSError:
+            found = []
+        for entry in found:
+            names.add(entry.partition("-")[0])
+            try:
+                with open(folder + "/" + entry + "/top_level.txt", "rb") as file:
+                    names.update(file.read().decode("utf-8", "replace").split())
+            except OSError:
+                pass
+    return names
 
 
 def may_be_rewritten(path):
