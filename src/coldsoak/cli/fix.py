@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coldsoak.cli import options as opt
-from coldsoak.model.recipe import Goal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from coldsoak.model.recipe import Goal
     from coldsoak.model.result import Options, Result
     from coldsoak.remedies.fixing import Fixed, Wanted
 
 __all__ = ["DEFAULT_OUTPUT", "fix", "show"]
 
 DEFAULT_OUTPUT = Path("coldsoak.recipe.toml")
-GOALS = cast("tuple[Goal, ...]", Goal.__args__)  # type: ignore[attr-defined]
+GOALS: tuple[Goal, ...] = ("first-result", "first-region", "exit")
 
 
 def fix(
