@@ -47,6 +47,8 @@ TOP_IMPORTS = 8
 SMALLEST_IMPORT_NS = 1_000_000
 """What the dearest package must take for the table to be worth its lines."""
 MOST_PROCESSES = 12
+MOST_KEYS, LONGEST_KEY = 3, 12
+"""Case values up to so many, with names up to so long, have a column each."""
 COMMAND = 120
 """Characters of a command line that are kept; the table elides them further."""
 
@@ -173,15 +175,27 @@ def region_names(
     series = [known.get(s.series) for s in ordered]
     keys = list(dict.fromkeys(key for one in series if one for key in one.case))
     labels = _without_file([label_of(one) if one else "region" for one in series])
-    cells = [
-        (label, *(bare(one.case[key]) if one and key in one.case else DASH for key in keys))
-        for label, one in zip(labels, series, strict=True)
-    ]
+    cases = [one.case if one else {} for one in series]
+    if _too_many(keys, cases):
+        keys = ["case"]
+        told = [", ".join(f"{k}={bare(v)}" for k, v in case.items()) for case in cases]
+        cells = [(label, text or DASH) for label, text in zip(labels, told, strict=True)]
+    else:
+        cells = [
+            (label, *(bare(case[key]) if key in case else DASH for key in keys))
+            for label, case in zip(labels, cases, strict=True)
+        ]
     callers = [caller_of(result, one) if one else "" for one in series]
     if any(callers):
         cells = [(*row, caller or DASH) for row, caller in zip(cells, callers, strict=True)]
         keys.append("called at")
     return ["region", *keys], cells
+
+
+def _too_many(keys: list[str], cases: list[dict[str, str]]) -> bool:
+    """Whether a column for each value of the case would leave no room for the figures."""
+    rare = any(2 * sum(key in case for case in cases) < len(cases) for key in keys)
+    return rare or len(keys) > MOST_KEYS or any(len(key) > LONGEST_KEY for key in keys)
 
 
 _LABEL = re.compile(r"(?:(?P<name>.+) \()?(?P<file>[^():]+):(?P<lines>[\d-]+)\)?")
