@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Samples", "on_cpu", "read_samples"]
 
 _FAR = 1 << 60
+_INTERRUPTS = [CODE[Cause.PAGE_FAULT], CODE[Cause.PAGE_IN]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,10 @@ class Samples:
 
         A stack is cut where a function keeps no frame pointer, which most of the C library does
         not: a ``memcpy`` between two samples of one compiler on one thread was called by it.
-        Distances count in CPU time: ``off`` is when the thread had none.
+        Distances count in CPU time: ``off`` is when the thread had none. A page fault is no
+        witness: it interrupts code, and calls none.
         """
-        known = np.flatnonzero(~self.cut)
+        known = np.flatnonzero(~self.cut & ~np.isin(self.cause, _INTERRUPTS))
         if not len(known) or not self.cut.any():
             return self
         time, count = on_cpu(self.time, off), len(self.time)

@@ -317,6 +317,12 @@ def test_a_cut_stack_belongs_to_the_stretch_around_it(make):
     assert make.causes() == {"compile": 14.5, "unattributed": 85.5}
 
 
+def test_page_faults_do_not_tell_what_code_they_interrupt(make):
+    fault = "[kernel]:exc_page_fault", "libc.so.6:"
+    make.sampled(0, 4, *fault).sampled(4, 6, "libc.so.6:").sampled(6, 10, *fault)
+    assert make.causes() == {"page_fault": 8 + 4.5, "unattributed": 2 + 85.5}
+
+
 def test_mapping_the_stack_of_a_new_thread_is_part_of_its_start(make):
     make.sample(10, "[kernel]:do_mmap", "libc.so.6:mmap").event("threads", 10.1, 1)
     assert make.causes() == {"thread_start": 10, "unattributed": 90}

@@ -1,5 +1,5 @@
-"""Fifteen hundred threads are started; without: they run already."""
-# cause: thread_start
+"""Fifteen hundred threads are started, and take turns with the one that starts them; without: they run already."""
+# cause: thread_start, run_queue
 import _thread
 import os
 import time
