@@ -30,7 +30,8 @@ DISTRIBUTIONS = (
     "onnxruntime",
     "onnxruntime-gpu",
     "numba",
-    "cupti-python",
+    "nvidia-cuda-cupti",
+    "nvidia-cuda-cupti-cu12",
 )
 """Packages whose version can change a first run."""
 
