@@ -1,5 +1,6 @@
 """The spool writer against the model's decoder."""
 
+import gc
 import json
 import math
 import os
@@ -99,6 +100,16 @@ def test_many_records_are_written_without_a_flush_point(spool):
     for number in range(20_100):
         spool.emit("note", "n", str(number))
     assert len(lines(spool)) >= 20_000
+
+
+def test_waiting_records_are_no_objects_to_collect(spool):
+    gc.collect()
+    before = len(gc.get_objects())
+    for number in range(1000):
+        spool.emit("note", "n", str(number))
+    assert len(gc.get_objects()) - before < 20
+    spool.flush()
+    assert len(lines(spool)) == 1000
 
 
 def test_threads_do_not_tear_lines(spool):

@@ -12,8 +12,10 @@ __all__ = ["Spool"]
 
 _HIGH_FD = 200
 """Descriptors from here on are out of the way of programs that count on low numbers."""
-_FULL = 20_000
-"""Records kept in memory before they are written even without a flush point."""
+_FULL = 80_000
+"""Fields kept in memory before they are written even without a flush point."""
+_END = object()
+_AFTER = (_END,)
 _WORTH_BOOKING = 256
 """A flush of so many records is time that the report must know of."""
 
@@ -68,6 +70,17 @@ def _line(record, encoder):
             if "\\ud" not in line:  # half a surrogate pair would be no JSON
                 return line
     return encode(record)
+
+
+def _split(fields):
+    """Yield the records of a flat list, each of which ends with ``_END``; one lives at a time."""
+    record = []
+    for field in fields:
+        if field is _END:
+            yield record
+            record = []
+        else:
+            record.append(field)
 
 
 def _call(function):
@@ -137,15 +150,19 @@ class Spool:
         self._owner = 0
 
     def emit(self, *record):
-        """Keep a record, the tag first, until the next flush point."""
+        """Keep a record, the tag first, until the next flush point.
+
+        Its fields go into one flat list: a tuple kept for each would count as an object to collect,
+        and move the program's garbage collections to other moments.
+        """
         buffer = self._buffer
-        buffer.append(record)
+        buffer.extend(record + _AFTER)
         if len(buffer) > _FULL:
             self.flush()
 
     def urgent(self, *record):
         """Write a record, and all that came before it, at once."""
-        self._buffer.append(record)
+        self._buffer.extend(record + _AFTER)
         self.flush()
 
     def flush(self):
@@ -156,21 +173,22 @@ class Spool:
             wake, self.wake = self.wake, None
             wake()
         with self._lock:
-            self._owner = get_ident()
+            self._owner, count = get_ident(), 0
             try:
                 start = monotonic_ns()
                 buffer = self._buffer
-                records = buffer[:]
-                del buffer[: len(records)]
+                fields = buffer[:]
+                del buffer[: len(fields)]
+                count = fields.count(_END)
                 if not self.dead:
-                    encoder = self._encoder_for(len(records))
-                    lines = [_line(record, encoder) for record in records]
+                    encoder = self._encoder_for(count)
+                    lines = [_line(record, encoder) for record in _split(fields)]
                     self._write(("\n".join(lines) + "\n").encode("utf-8", "replace"))
             except Exception:
                 self.dead = True
             finally:
                 self._owner = 0
-        if len(records) >= _WORTH_BOOKING and self._on_cost is not None:
+        if count >= _WORTH_BOOKING and self._on_cost is not None:
             self._on_cost(start, monotonic_ns())
 
     def _encoder_for(self, count):

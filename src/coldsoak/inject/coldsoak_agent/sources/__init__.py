@@ -10,13 +10,16 @@ from time import monotonic_ns
 __all__ = ["Off", "point", "span", "text", "unknown", "version_of", "wrap"]
 
 
+_NONE = {}
+
+
 class Off(Exception):
     """Raised by ``start`` where a source cannot work; the message is the reason."""
 
 
 def span(agent, source, name, start_ns, end_ns, args=None):
     """Write a span of the calling thread."""
-    agent.emit("span", source, name, get_native_id(), start_ns, end_ns, args or {})
+    agent.emit("span", source, name, get_native_id(), start_ns, end_ns, args or _NONE)
 
 
 def point(agent, kind, value, name=""):
