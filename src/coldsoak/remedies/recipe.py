@@ -31,7 +31,7 @@ __all__ = ["encode", "fingerprint_of", "read", "recipe_of"]
 _HEAD = """\
 # Written by coldsoak fix. Run with it:  coldsoak exec --recipe {name} -- COMMAND
 # or, as the first line of a program:   import coldsoak; coldsoak.preheat("{name}")
-# Without coldsoak:                      coldsoak recipe show {name} --as shell
+# Without coldsoak:                      coldsoak recipe {name} --as shell
 
 """
 
