@@ -32,8 +32,8 @@ PAGES = (
         "that has no such call.",
         remedies=(
             ("cuda.context_overlap", "create it on a background thread during the imports."),
-            ("cuda.mps", "a server shares one context among processes."),
-            ("restore.cuda_checkpoint", "resume a process that has it."),
+            ("", "A server shares one context among processes."),
+            ("", "Resume a process that has it."),
         ),
         traps="nothing removes it; it can only be shared, moved or hidden. Never fork after it exists.",
     ),
@@ -46,11 +46,11 @@ PAGES = (
         evidence="load calls and the driver's own records of module loading.",
         remedies=(
             (
-                "cuda.lazy_loading",
+                "cuda.module_loading",
                 "make sure that `CUDA_MODULE_LOADING=EAGER` is not set; it can double the start.",
             ),
-            ("lib.handles", "load the libraries before the clock starts, beside the imports."),
-            ("cuda.fatbin_prune", "keep only the code for this card's architecture."),
+            ("lib.blas_overlap", "use the library once on a thread beside the imports."),
+            ("", "Keep only the code for this card's architecture."),
         ),
     ),
     Page(
@@ -62,11 +62,11 @@ PAGES = (
         evidence="the driver's lazy-loading records and the launches around them, `cuModuleGetFunction`, `cudaFuncGetAttributes`.",
         remedies=(
             (
-                "cuda.kernel_preload",
-                "ask for the recorded kernels by name while the program still starts.",
+                "",
+                "Ask for the recorded kernels by name while the program still starts.",
             ),
             (
-                "cuda.lazy_loading",
+                "cuda.module_loading",
                 "eager loading moves it all to the start; worth it for few, small modules only.",
             ),
         ),
@@ -80,8 +80,8 @@ PAGES = (
         evidence="the driver's compiler records, JIT records other than cache reads, `cuLink*`.",
         remedies=(
             (
-                "cuda.ptx_cubin",
-                "install or build with code for this architecture (`cuobjdump --list-elf`).",
+                "",
+                "Install or build with code for this architecture (`cuobjdump --list-elf`).",
             ),
             (
                 "cuda.compute_cache",
@@ -99,8 +99,8 @@ PAGES = (
         scales="libraries used; some again per thread or stream.",
         evidence="host samples inside the library, or the host time between its module loads.",
         remedies=(
-            ("lib.handles", "create the handles early, beside the imports."),
-            ("lib.cublas_workspace", "a smaller workspace, where the algorithm does not need it."),
+            ("lib.blas_overlap", "create the handle on a thread beside the imports."),
+            ("", "A smaller workspace, where the algorithm does not need it."),
         ),
         traps="a library started by a large problem is taken for a cost of the size.",
     ),
@@ -112,9 +112,9 @@ PAGES = (
         scales="distinct shapes, types and layouts, often once per thread.",
         evidence="samples in plan functions of the libraries, graph capture and instantiation calls.",
         remedies=(
-            ("lib.cudnn_plan_cache", "keep plans over shapes and threads where the framework can."),
-            ("lib.cudnn_rtc", "exclude engines that are compiled at run time."),
-            ("lib.cublaslt_heuristics", "keep the heuristics' answers."),
+            ("", "Keep plans over shapes and threads where the framework can."),
+            ("", "Exclude engines that are compiled at run time."),
+            ("", "Keep the heuristics' answers."),
             ("", "Pad or bucket shapes so that few plans are needed."),
         ),
     ),
@@ -128,11 +128,11 @@ PAGES = (
         evidence="kernels launched while a compiler was at work, or several kernels in the first run that no later run uses, "
         "or the checks that XLA runs around its candidates; with the pauses between them.",
         remedies=(
-            ("jax.autotune_cache", "keep XLA's choices: a directory for the autotune cache."),
+            ("xla.autotune_cache", "keep XLA's choices: a directory for the autotune cache."),
             ("jax.autotune_level", "a lower `--xla_gpu_autotune_level` searches less."),
-            ("lib.cudnn_no_search", "no search where shapes vary."),
-            ("triton.cache", "`TRITON_CACHE_AUTOTUNING=1` keeps Triton's choices."),
-            ("ort.algo_search", "ONNX Runtime: heuristic instead of exhaustive search."),
+            ("lib.cudnn_benchmark", "no search where shapes vary."),
+            ("triton.autotune_cache", "`TRITON_CACHE_AUTOTUNING=1` keeps Triton's choices."),
+            ("", "ONNX Runtime: heuristic instead of exhaustive search."),
         ),
         traps="without the search the steady state can be slower; `fix` measures both.",
     ),
@@ -143,8 +143,8 @@ PAGES = (
         scales="calls, then bytes.",
         evidence="allocation calls below the size of a pool.",
         remedies=(
-            ("cuda.mem_first_touch", "allocate the largest block first, early."),
-            ("cupy.pool", "let the framework's pool keep the memory."),
+            ("", "Allocate the largest block first, early."),
+            ("", "Let the framework's pool keep the memory."),
         ),
         traps="a card that is nearly full makes every run allocate and flush, which looks like endless warm-up.",
     ),
@@ -157,7 +157,10 @@ PAGES = (
         evidence="an allocation of a quarter of the card or more (4 GiB where its size is unknown), memory pools, "
         "reserved and mapped address ranges.",
         remedies=(
-            ("tf.memory", "let the memory grow on demand (`TF_FORCE_GPU_ALLOW_GROWTH=true`)."),
+            (
+                "tf.allow_growth",
+                "let the memory grow on demand (`TF_FORCE_GPU_ALLOW_GROWTH=true`).",
+            ),
             (
                 "",
                 "`XLA_PYTHON_CLIENT_PREALLOCATE=false`, or a small `XLA_PYTHON_CLIENT_MEM_FRACTION`.",
@@ -172,7 +175,7 @@ PAGES = (
         scales="bytes, about 0.25 s per GB.",
         evidence="`cudaHostAlloc`, `cuMemHostAlloc`, `cudaHostRegister` and their releases.",
         remedies=(
-            ("cuda.pinned", "pin less, or pin once and reuse."),
+            ("", "Pin less, or pin once and reuse."),
             ("", "Pin on a background thread while the program starts."),
         ),
     ),
@@ -184,9 +187,9 @@ PAGES = (
         scales="bytes over the speed of the link; pageable memory is staged and slower.",
         evidence="copy calls with their direction, and copies that a wait was for. Bytes are those of the copies.",
         remedies=(
-            ("cuda.pinned", "copy from pinned memory."),
-            ("weights.overlap", "copy while something else computes."),
-            ("weights.meta_init", "create weights on the device instead of copying them."),
+            ("", "Copy from pinned memory."),
+            ("", "Copy while something else computes."),
+            ("", "Create weights on the device instead of copying them."),
         ),
     ),
     Page(

@@ -17,7 +17,7 @@ PAGES = (
         scales="nothing in the program; a little with the number of packages that install `.pth` files.",
         evidence="the time between the spawn and the agent's first line. The agent's own start is taken out.",
         remedies=(
-            ("py.zygote", "fork prepared processes instead of starting new ones."),
+            ("", "Fork prepared processes instead of starting new ones: `coldsoak serve-warm`."),
             ("", "Look for `.pth` files that import packages: `python -X importtime -c pass`."),
         ),
     ),
@@ -32,8 +32,8 @@ PAGES = (
         remedies=(
             ("py.import_trim", "import only what the run needs, late imports for the rest."),
             (
-                "py.zygote",
-                "fork from a process that has already imported (before it touches a GPU).",
+                "",
+                "Fork from a process that has already imported: `coldsoak serve-warm`.",
             ),
             (
                 "cuda.context_overlap",
@@ -84,8 +84,8 @@ PAGES = (
         evidence="the import of an extension module, or samples in the loader.",
         remedies=(
             ("py.import_trim", "do not import what pulls the library in."),
-            ("ld.prelink_relr", "libraries built with packed relative relocations link faster."),
-            ("py.zygote", "fork from a process that has loaded them."),
+            ("", "Libraries built with packed relative relocations link faster."),
+            ("", "Fork from a process that has loaded them: `coldsoak serve-warm`."),
         ),
         traps="loading on a second thread gains little: the loader's lock lets one through at a time.",
     ),
@@ -103,9 +103,9 @@ PAGES = (
                 "os.readahead_recorded",
                 "read ahead exactly the ranges that the recorded run touched.",
             ),
-            ("os.pagecache_pin", "keep the files in memory on a long-lived host."),
-            ("os.image_lazy", "check whether the image or the volume delivers its blocks lazily."),
-            ("weights.loader", "load weights with large sequential reads instead of page by page."),
+            ("", "Keep the files in memory on a long-lived host."),
+            ("", "Check whether the image or the volume delivers its blocks lazily."),
+            ("", "Load weights with large sequential reads instead of page by page."),
         ),
         traps="reading whole libraries ahead can cost more than it saves: a framework touches a few per cent of its files.",
     ),
@@ -128,7 +128,7 @@ PAGES = (
                 "",
                 "`MALLOC_MMAP_THRESHOLD_` and `MALLOC_TRIM_THRESHOLD_` keep large blocks in the process.",
             ),
-            ("ld.thp_text", "transparent huge pages make fewer, larger faults."),
+            ("", "Transparent huge pages make fewer, larger faults."),
         ),
         traps="huge pages help big sequential buffers and can hurt many small threads.",
     ),
@@ -141,7 +141,10 @@ PAGES = (
         evidence="samples in thread creation, in the C library or the kernel, and short waits for a thread "
         "that was just started to come up.",
         remedies=(
-            ("ort.threads", "one pool, no larger than the cores that the process may use."),
+            (
+                "threads.usable_cores",
+                "one pool, no larger than the cores that the process may use.",
+            ),
             ("", "Set `OMP_NUM_THREADS` to the container's quota and not to the host's cores."),
         ),
     ),
@@ -153,10 +156,10 @@ PAGES = (
         scales="the number of children; each new Python among them pays for its own start and imports.",
         evidence="a wait that ends with the child's exit, or the thread idle while a busy child lives. The child's command is the item.",
         remedies=(
-            ("torch.isa_replay", "answer the vector probes of Inductor from a record."),
+            ("torch.vec_isa_ok", "answer the vector probes of Inductor without running them."),
             ("torch.caches_on_disk", "keep the compile caches where the next process finds them."),
             ("torch.static_launcher", "build launchers without calling a C compiler."),
-            ("torch.compile_workers", "match the number of compile workers to the cores."),
+            ("torch.compile_threads", "compile without a pool of worker processes."),
         ),
     ),
     Page(
@@ -196,8 +199,8 @@ PAGES = (
         remedies=(
             ("", "Measure on an idle machine; coldsoak marks launches that were disturbed."),
             (
-                "ort.threads",
-                "fewer threads than usable cores, so that the program does not disturb itself.",
+                "threads.usable_cores",
+                "no more threads than usable cores, so that the program does not disturb itself.",
             ),
         ),
     ),
