@@ -10,20 +10,20 @@ import pytest
 from coldsoak.launch.store import read_result
 
 TIMED = "for _ in range(2):\n    start = time.perf_counter()\n    {call}\n    print(time.perf_counter() - start)\n"
+ONNX = """import numpy as np
+import onnxruntime as ort
+from onnx import TensorProto as T, helper as h
+io = [h.make_tensor_value_info(n, T.FLOAT, [64]) for n in 'xy']
+graph = h.make_graph([h.make_node('Relu', ['x'], ['y'])], 'g', io[:1], io[1:])
+model = h.make_model(graph, opset_imports=[h.make_opsetid('', 17)], ir_version=9)
+x = {'x': np.ones(64, np.float32)}
+s = ort.InferenceSession(model.SerializeToString(), providers=['CPUExecutionProvider'])"""
 PROGRAMS = {
     "jax": ("import jax, jax.numpy as jnp\nf = jax.jit(lambda x: jnp.tanh(x @ x))\nx = jnp.ones((64, 64))", "f(x).block_until_ready()"),
     "tensorflow": ("import tensorflow as tf\nf = tf.function(lambda x: tf.tanh(x @ x))\nx = tf.ones((64, 64))", "f(x).numpy()"),
     "torch": ("import torch\nf = torch.compile(lambda x: torch.tanh(x @ x), backend='eager')\nx = torch.ones(64, 64)", "f(x)"),
     "numba": ("import numba\nf = numba.njit(lambda x: x * x + 1.0)\nx = 2.0", "f(x)"),
-    "onnxruntime": (
-        "import onnxruntime as ort\nfrom onnx import TensorProto as T, helper as h\n"
-        "io = [h.make_tensor_value_info(n, T.FLOAT, [64]) for n in 'xy']\n"
-        "graph = h.make_graph([h.make_node('Relu', ['x'], ['y'])], 'g', io[:1], io[1:])\n"
-        "model = h.make_model(graph, opset_imports=[h.make_opsetid('', 17)], ir_version=9)\n"
-        "import numpy as np\nx = {'x': np.ones(64, np.float32)}\n"
-        "s = ort.InferenceSession(model.SerializeToString(), providers=['CPUExecutionProvider'])",
-        "s.run(None, x)",
-    ),
+    "onnxruntime": (ONNX, "s.run(None, x)"),
 }  # fmt: skip
 
 
