@@ -185,7 +185,9 @@ def coverage(script, launches, stored=None):
         "framework_host_first": share_of(firsts, "framework_host", cold=False),
         "run0_s": statistics.median(timed),
         "first_result_s": statistics.median(led.total_ns / 1e9 for led in firsts),
-        "perturbation": statistics.median(traced) / statistics.median(fair) if traced and fair else None,
+        "perturbation": statistics.median(traced) / statistics.median(fair)
+        if traced and fair
+        else None,
         "alone": [len(fair), len(traced)],
         "n": len(timed),
         "traced": len(regions),

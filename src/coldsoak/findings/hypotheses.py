@@ -186,7 +186,6 @@ def _largest(name: str, ledgers: Sequence[Ledger]) -> str:
         for line in ledger.lines
         if line.cold_ns > 0
         for item in line.evidence.items
-        if line.cause in HYPOTHESES[name]
-        or (name == "compiling" and _COMPILER.search(item.label))
+        if line.cause in HYPOTHESES[name] or (name == "compiling" and _COMPILER.search(item.label))
     ]
     return max(items, key=lambda item: item.ns).label if items else ""
