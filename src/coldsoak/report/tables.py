@@ -176,6 +176,7 @@ def region_names(
     keys = list(dict.fromkeys(key for one in series if one for key in one.case))
     labels = _without_file([label_of(one) if one else "region" for one in series])
     cases = [one.case if one else {} for one in series]
+    cells: list[tuple[str, ...]]
     if _too_many(keys, cases):
         keys = ["case"]
         told = [", ".join(f"{k}={bare(v)}" for k, v in case.items()) for case in cases]
