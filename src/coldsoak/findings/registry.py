@@ -45,10 +45,26 @@ def rules() -> dict[str, Rule]:
 
 
 def find(result: Result) -> tuple[Finding, ...]:
-    """Return what the rules say about a result, most important first."""
+    """Return what the rules say about a result, most important first.
+
+    Of a fix only the unchanged command is judged: the other arms are the answers to what it has.
+    """
+    if result.kind == "fix" and result.arms:
+        result = _only(result, result.arms[0].name)
     view = View(result)
     found = [finding for rule in rules().values() for finding in _found(rule, view)]
     return tuple(sorted(found, key=_importance))
+
+
+def _only(result: Result, arm: str) -> Result:
+    """Return ``result`` with the launches, summaries and ledgers of one arm."""
+    return replace(
+        result,
+        arms=tuple(one for one in result.arms if one.name == arm),
+        launches=tuple(one for one in result.launches if one.arm == arm),
+        summaries=tuple(one for one in result.summaries if one.arm == arm),
+        ledgers=tuple(one for one in result.ledgers if one.arm == arm),
+    )
 
 
 def _found(rule: Rule, view: View) -> list[Finding]:

@@ -63,3 +63,17 @@ def test_a_rule_that_fails_takes_no_other_answer_away(make, monkeypatch):
     assert found.code == "periodic"
     assert found.severity == "note"
     assert "KeyError" in found.text
+
+
+def test_of_a_fix_only_the_unchanged_command_is_judged(make, monkeypatch):
+    result = make().launch(r=[9, 1]).result()
+    (arm,) = result.arms
+    other = replace(arm, name="with a remedy")
+    launches = (*result.launches, *(replace(one, arm=other.name) for one in result.launches))
+    fixed = replace(result, kind="fix", arms=(arm, other), launches=launches)
+    seen = []
+    for rule in rules().values():
+        monkeypatch.setattr(rule, "find", lambda view: seen.append(view.result) or [])
+    judge(fixed)
+    assert {launch.arm for one in seen for launch in one.launches} == {arm.name}
+    assert judge(fixed).launches == launches
