@@ -351,6 +351,18 @@ def test_damage_in_the_agent_is_a_note(script):
     assert set(states) == {"absent", "perf-x"}
 
 
+def test_bytecode_that_the_program_writes_is_that_of_its_source(script):
+    (script.folder / "mine.py").write_text("import time\nprint(time.time() - time.time() < 1)\n")
+    ran = script(
+        """
+        import py_compile
+        py_compile.compile("mine.py", "mine.pyc", doraise=True)
+        """
+    )
+    assert (ran.output, ran.returncode) == (b"", 0)
+    assert b"coldsoak" not in (script.folder / "mine.pyc").read_bytes()
+
+
 def test_user_prefixes_can_be_named(script):
     installed = script.folder / "lib" / "site-packages"
     installed.mkdir(parents=True)

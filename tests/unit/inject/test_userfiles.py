@@ -1,5 +1,6 @@
 """Which files are the user's own."""
 
+import ast
 import os
 import sysconfig
 
@@ -47,6 +48,13 @@ def test_source_without_clocks_is_left_to_cpython(agent_module):
     assert compile_source(b"import time\nx = (\n", "/home/x.py", "x") is None
     code = compile_source(b"import time\nx = time.time()\n", "/home/x.py", "x")
     assert code.co_filename == "/home/x.py"
+
+
+def test_what_another_loader_made_of_the_source_is_left_to_cpython(agent_module):
+    compile_source = agent_module("userfiles").compile_source
+    text = "import time\nx = time.time()\n"
+    for made in (text, ast.parse(text)):
+        assert compile_source(made, "/home/x.py", "x") is None
 
 
 def test_packages_installed_into_a_folder_of_the_path_are_not(agent_module, monkeypatch, tmp_path):

@@ -176,9 +176,14 @@ def _on_gc(phase, info):
 # Functions of importlib that are replaced by look-alikes
 
 
+def _is_watched(loader, path):
+    """Tell whether ``loader`` loads a user's file; ``py_compile`` writes a file that outlives us."""
+    return is_user_file(path) and getattr(loader, "name", "") != "<py_compile>"
+
+
 def _source_to_code(self, data, path, *, _optimize=-1):
     start = monotonic_ns()
-    if _optimize == -1 and is_user_file(path):
+    if _optimize == -1 and _is_watched(self, path):
         code = compile_source(data, path, getattr(self, "name", ""))
         if code is not None:
             return code
@@ -202,7 +207,7 @@ def _path_stats(self, path):
 
     ``get_code`` reads and writes bytecode only for sources of which it knows the age.
     """
-    if is_user_file(path) and may_be_rewritten(path):
+    if _is_watched(self, path) and may_be_rewritten(path):
         raise OSError("rewritten source has no bytecode file")
     status = external._path_stat(path)
     return {"mtime": status.st_mtime, "size": status.st_size}

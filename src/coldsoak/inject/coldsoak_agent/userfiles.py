@@ -95,9 +95,11 @@ def _has_hints(source):
 def compile_source(source, path, module):
     """Return the rewritten code of a user's file, or None where CPython should compile it.
 
-    That is: where no clock can be read, and where the source does not compile, so that it fails
-    as ever.
+    That is: where no clock can be read, where the source does not compile, so that it fails as
+    ever, and where another loader has already made something else of the bytes.
     """
+    if not isinstance(source, bytes):
+        return None
     wants_tf1 = _wants_tf1(source)
     if not wants_tf1 and not _has_hints(source):
         return None
