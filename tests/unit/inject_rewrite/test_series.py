@@ -180,7 +180,7 @@ def test_deep_recursion_is_bounded(listener):
 def test_only_ten_thousand_readings_of_a_place_are_recorded(listener):
     listener.run("import time\nfor _ in range(10200):\n    t = time.time()\nu = time.time() - t\n")
     assert len(listener.of("reading")) == 10_001
-    assert listener.of("note")[0][0] == "readings-capped"
+    assert listener.of("note")[0][0] == "readings_capped"
     for callback in listener.agent._at_exit:
         callback()
     assert "10200 readings" in listener.of("note")[-1][1]

@@ -174,7 +174,7 @@ def test_a_failure_of_the_rewriter_leaves_the_plain_program(listener, monkeypatc
     module = listener.run("import time\nt = time.time()\n")
     assert module.t > 0
     [(code, text)] = listener.of("note")
-    assert code == "rewrite-failed"
+    assert code == "rewrite_failed"
     assert "deliberate" in text
 
 

@@ -23,7 +23,7 @@ class CellRewriter(ast.NodeTransformer):
         try:
             rewrite.rewrite(node, self.filename, ":%d" % self._cells)
         except Exception as error:
-            agent.note("rewrite-failed", "%s: %r" % (self.filename, error))
+            agent.note("rewrite_failed", "%s: %r" % (self.filename, error))
         return node
 
 

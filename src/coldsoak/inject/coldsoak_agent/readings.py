@@ -326,7 +326,7 @@ def _fill(site):
             _readers[token] = (function, _reader(site, function))
     file, line, _, text = site.where
     where = "%s at %s:%d" % (text, file, line)
-    agent.note("readings-capped", "%s: %d readings kept, later ones counted" % (where, _PER_SITE))
+    agent.note("readings_capped", "%s: %d readings kept, later ones counted" % (where, _PER_SITE))
 
 
 def _wait():
@@ -496,7 +496,7 @@ def _count():
         if site.left < 0:
             file, line, _, text = site.where
             total = _PER_SITE - site.left
-            agent.note("readings-total", "%s at %s:%d: %d readings" % (text, file, line, total))
+            agent.note("readings_total", "%s at %s:%d: %d readings" % (text, file, line, total))
 
 
 _told = []
@@ -506,4 +506,4 @@ def failed(error):
     """A hook that fails tells so once and lets the program go on."""
     if len(_told) < 5:
         _told.append(error.__class__)
-        agent.note("hook-failed", repr(error))
+        agent.note("hook_failed", repr(error))

@@ -26,7 +26,6 @@ __all__ = ["compile_user", "names_of", "parse", "remember", "rewrite"]
 
 SEPARATOR = "\x1f"
 _PARSE_ONLY = 0x400  # ast.PyCF_ONLY_AST without the 5 ms of importing ast
-_HINTS = (b"time", b"perf_counter", b"monotonic", b"now", b"clock", b"today")
 _ARGUMENTS = 4
 _MOVES_CALLS = sys.version_info >= (3, 10)
 """CPython gives a method call over several lines the position of the method's name."""
@@ -46,12 +45,8 @@ def compile_user(source, filename, module=""):
         SyntaxError, ValueError: As ``compile`` would for the plain file.
 
     """
-    text = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else bytes(source)
-    if any(hint in text for hint in _HINTS) or b"utf-16" in text[:200]:
-        code = _compile_rewritten(source, filename, module)
-        if code is not None:
-            return code
-    return compile(source, filename, "exec", dont_inherit=True)
+    code = _compile_rewritten(source, filename, module)
+    return compile(source, filename, "exec", dont_inherit=True) if code is None else code
 
 
 def _compile_rewritten(source, filename, module):
@@ -66,7 +61,7 @@ def _compile_rewritten(source, filename, module):
         return None
     except Exception as error:
         text = "%s (%s): its clock readings are not seen: %r" % (filename, module, error)
-        readings.agent.note("rewrite-failed", text)
+        readings.agent.note("rewrite_failed", text)
         return None
 
 
