@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from coldsoak.model.recipe import Numerics, Preheat, RemedyKind
     from coldsoak.model.result import Launch, Result
 
-__all__ = ["Advice", "Change", "Context", "Remedy", "Seen", "Verified"]
+__all__ = ["Advice", "Change", "Context", "Entry", "Remedy", "Seen", "Verified"]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Verified:
     proof: str
 
 
-class Remedy(Protocol):
+class Entry(Protocol):
     """One entry of the catalogue; its docstring is the text that users read."""
 
     @property
@@ -109,6 +109,10 @@ class Remedy(Protocol):
     @property
     def causes(self) -> frozenset[Cause]:
         """Where the seconds are that it addresses."""
+
+
+class Remedy(Entry, Protocol):
+    """A change that ``fix`` can try."""
 
     @property
     def numerics(self) -> Numerics:
@@ -148,24 +152,8 @@ class Remedy(Protocol):
         """Tell from launches with the change whether it took effect."""
 
 
-class Advice(Protocol):
-    """Something that only the user can change; its docstring is the text that users read."""
-
-    @property
-    def id(self) -> str:
-        """Its name: the package or part of the system, a dot, a word."""
-
-    @property
-    def title(self) -> str:
-        """A few words for tables."""
-
-    @property
-    def kind(self) -> RemedyKind:
-        """What it does with the work."""
-
-    @property
-    def causes(self) -> frozenset[Cause]:
-        """Where the seconds are that it addresses."""
+class Advice(Entry, Protocol):
+    """Something that only the user can change."""
 
     def text(self, context: Context) -> str:
         """Return what to do, with the seconds at stake; empty when there is nothing to say."""
