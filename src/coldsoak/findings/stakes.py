@@ -111,7 +111,7 @@ def fix(view: View, remedy: str) -> str:
     """Return the line that tries one remedy on the measured command; empty without a remedy."""
     if not remedy:
         return ""
-    words = command(view) if view.result.kind == "run" else "python script.py"
+    words = "python script.py" if view.result.kind == "bench" else command(view)
     return f"coldsoak fix --remedy {remedy} -- {words}"
 
 

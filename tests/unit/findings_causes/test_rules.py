@@ -4,8 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from coldsoak.findings.registry import GROUPS, find, rules
+from coldsoak.findings.stakes import fix
+from coldsoak.findings.view import View
 from coldsoak.model.causes import Cause
 from coldsoak.model.facts import Memory, Repeat, Work
 from coldsoak.model.result import Child
@@ -34,6 +37,16 @@ def test_remedies_that_findings_name_are_in_the_catalogue():
     known = {remedy.id for remedy in REMEDIES}
     assert named & known
     assert named - {"torch.compile", "tf.function", "cuda.jit"} <= known
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("run", "python a.py"), ("fix", "python a.py"), ("bench", "python script.py")],
+)
+def test_the_line_that_tries_a_remedy_names_the_measured_command(make, kind, words):
+    view = View(replace(make.result(), kind=kind))
+    assert fix(view, "py.pyc") == f"coldsoak fix --remedy py.pyc -- {words}"
+    assert not fix(view, "")
 
 
 @pytest.mark.parametrize("code", CODES)
