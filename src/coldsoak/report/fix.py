@@ -32,6 +32,9 @@ PLACEBO = "placebo"
 WORTH_SAYING = 16 << 20
 """Bytes of memory below which a difference is left out."""
 
+_SMALL = "<5 %?"
+"""Behind a verdict whose interval reaches below the threshold of every trial."""
+
 _RANK = {"faster": 1, "inconclusive": 2, "same": 3, "slower": 4}
 
 
@@ -72,7 +75,8 @@ def fix_notes(result: Result) -> list[str]:
     lines += [f"{note.text.rstrip('.')}." for note in result.notes]
     invalid = sum(bool(one.invalid) for one in result.launches if one.round > 0)
     if invalid:
-        lines.append(f"{invalid} launches were invalid and replaced.")
+        were = plural(invalid, "launch was", "launches were")
+        lines.append(f"{were} invalid and replaced.")
     return lines
 
 
@@ -163,9 +167,12 @@ def _order(trial: Trial) -> tuple[bool, int, float]:
 def _verdict(ratio: Ratio | None) -> str:
     if ratio is None:
         return DASH
-    if ratio.verdict in {"faster", "slower"} and not ratio.clear:
-        return f"{ratio.verdict}, <5 %?"
-    return ratio.verdict
+    return f"{ratio.verdict}, {_SMALL}" if _maybe_small(ratio) else ratio.verdict
+
+
+def _maybe_small(ratio: Ratio) -> bool:
+    """Tell whether the effect is real but may lie below what matters in practice."""
+    return ratio.verdict in {"faster", "slower"} and not ratio.clear
 
 
 def _detail(trial: Trial) -> str:
@@ -198,6 +205,8 @@ def _remarks(result: Result) -> list[str]:
             f"{_range(pairs)} random pairs of fresh processes each; verdicts are corrected for "
             f"{len(pairs) + 1} comparisons, intervals are not."
         )
+    if any(map(_maybe_small, result.comparisons.values())):
+        lines.append(f"{_SMALL}: there is an effect, but it may be smaller than 5 %.")
     return lines
 
 

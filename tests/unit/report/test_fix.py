@@ -8,9 +8,9 @@ from rich.console import Console
 
 from coldsoak.model.estimate import Estimate, Ratio
 from coldsoak.model.recipe import Ingredient, Recipe, Trial
-from coldsoak.model.result import Arm, Note, Options, Result
+from coldsoak.model.result import Arm, Launch, Note, Options, Result
 from coldsoak.report.console import render
-from coldsoak.report.fix import fix_headline, fix_next_step, left_out_sheet
+from coldsoak.report.fix import fix_headline, fix_next_step, fix_notes, left_out_sheet
 
 
 def an_estimate(point, half=0.1, n=8, **fields):
@@ -144,6 +144,25 @@ def test_what_was_not_tested_and_a_placebo_that_moves_are_said(result):
     assert "There was no time to test something." in text(result)
     moved = {**result.comparisons, "placebo": a_ratio(0.8, "faster")}
     assert "The placebo came out faster" in text(replace(result, comparisons=moved))
+
+
+def test_an_effect_that_may_be_small_is_marked_and_the_mark_explained(result):
+    assert "<5 %?" not in text(result)
+    small = replace(a_ratio(0.96, "faster"), clear=False)
+    said = text(replace(result, comparisons={**result.comparisons, "placebo": small}))
+    assert "faster, <5 %?" in said
+    assert "<5 %?: there is an effect, but it may be smaller than 5 %." in said
+
+
+@pytest.mark.parametrize(
+    ("count", "says"),
+    [(1, "1 launch was invalid and replaced."), (2, "2 launches were invalid and replaced.")],
+)
+def test_replaced_launches_are_counted(result, count, says):
+    spoilt = Launch(
+        index=0, round=1, arm="unchanged", kind="timed", wall_ns=1, invalid="the CPU was busy"
+    )
+    assert says in fix_notes(replace(result, launches=(spoilt,) * count))
 
 
 def test_remedies_that_were_not_tried_are_counted_and_listed_on_request(result):
