@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from coldsoak.machine.devices import answers, rows
-from coldsoak.report.console import print_sheet
+from coldsoak.report.console import print_lines, print_sheet
 from coldsoak.report.sheet import Column, Sheet
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ __all__ = ["device_sheets", "headline", "render"]
 
 def render(survey: Survey, console: Console) -> None:
     """Print a sentence, the devices, the frameworks, and what could be installed."""
-    console.print(Text(headline(survey), style="bold"), soft_wrap=True)
+    print_lines(Text(headline(survey), style="bold"), console)
     for sheet in device_sheets(survey):
         print_sheet(sheet, console)
 

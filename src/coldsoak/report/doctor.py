@@ -47,7 +47,8 @@ def headline(found: Examination) -> str:
     if bad:
         parts.append(f"{bad} {'things are' if bad > 1 else 'thing is'} bad for first runs")
     if warn:
-        parts.append(f"{warn} {'are' if warn > 1 else 'is'} doubtful")
+        things = "" if bad else " things" if warn > 1 else " thing"
+        parts.append(f"{warn}{things} {'are' if warn > 1 else 'is'} doubtful")
     return ", ".join(parts) + "."
 
 

@@ -44,3 +44,5 @@ def test_headlines():
     assert headline(examination(BAD, BAD, warn)) == (
         "2 things are bad for first runs, 1 is doubtful."
     )
+    assert headline(examination(warn)) == "1 thing is doubtful."
+    assert headline(examination(warn, warn)) == "2 things are doubtful."
