@@ -92,7 +92,8 @@ def _section(heading: str, texts: Sequence[str], console: Console) -> None:
 
 
 def _remedy(code: str, advice: str) -> str:
-    return f"- {advice.rstrip('.')}" + (f" ({code})" if code else "")
+    text = f"- {advice[:1].upper()}{advice[1:].rstrip('.')}"
+    return text + (f" ({code})" if code else "")
 
 
 def _prose(text: Text, console: Console, indent: int = 0) -> None:
