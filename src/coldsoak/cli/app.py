@@ -61,14 +61,34 @@ def _coldsoak(
 # The first argument that is no option begins the measured command, whose options are its own.
 _COMMAND_FOLLOWS = {"allow_interspersed_args": False}
 
-app.command("run", context_settings=_COMMAND_FOLLOWS)(run.run)
-app.command("bench")(bench.bench)
-app.command("fix", context_settings=_COMMAND_FOLLOWS)(fix_command.fix)
-app.command("recipe")(recipe_command.recipe)
+app.command(
+    "run",
+    short_help="Say why the first run of COMMAND is slow.",
+    context_settings=_COMMAND_FOLLOWS,
+)(run.run)
+app.command("bench", short_help="The same for a known workload: frameworks, devices, shapes.")(
+    bench.bench
+)
+app.command(
+    "fix",
+    short_help="Try the remedies that apply, and write a recipe of those proved.",
+    context_settings=_COMMAND_FOLLOWS,
+)(fix_command.fix)
+app.command("recipe", short_help="Tell what a recipe does, or print it as plain commands.")(
+    recipe_command.recipe
+)
 app.command("report")(report.report)
-app.command("explain")(explain.explain)
-app.command("devices")(devices.devices)
-app.command("doctor", context_settings=_COMMAND_FOLLOWS)(doctor.doctor)
+app.command("explain", short_help="Say what a cause or a finding is, and what helps.")(
+    explain.explain
+)
+app.command("devices", short_help="List the devices that each installed framework sees.")(
+    devices.devices
+)
+app.command(
+    "doctor",
+    short_help="Look for what would slow first runs or spoil their measurement.",
+    context_settings=_COMMAND_FOLLOWS,
+)(doctor.doctor)
 app.command("results")(results.results)
 app.command("schema")(schema.schema)
 

@@ -16,17 +16,17 @@ Some = list[str] | None
 def bench(
     workload: Annotated[
         str,
-        typer.Argument(metavar="[WORKLOAD]", help="matmul, conv2d, elementwise, mlp, attention."),
+        typer.Argument(metavar="WORKLOAD", help="matmul, conv2d, elementwise, mlp, attention."),
     ] = "matmul",
     *,
     framework: Annotated[
-        Some, typer.Option(metavar="NAME", help="Framework; repeatable. Else all installed ones.")
+        Some, typer.Option(metavar="NAME", help="Framework; else all installed ones. Repeatable.")
     ] = None,
     mode: Annotated[
-        Some, typer.Option(metavar="MODE", help="eager, graph, xla, compile, …; repeatable.")
+        Some, typer.Option(metavar="MODE", help="eager, graph, xla, compile, … Repeatable.")
     ] = None,
     device: Annotated[
-        Some, typer.Option(metavar="NAME", help="cpu, gpu:0, …; repeatable. Else those found.")
+        Some, typer.Option(metavar="NAME", help="cpu, gpu:0, …; else those found. Repeatable.")
     ] = None,
     shape: Annotated[
         str, typer.Option(metavar="N[,N…]", help="Sizes, or named ones: size=56,batch=4;size=112.")

@@ -13,7 +13,8 @@ def devices(
     *,
     json: Annotated[bool, typer.Option("--json", help="Print the survey as JSON.")] = False,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds that each framework has to answer.")
+        float,
+        typer.Option(min=0.1, metavar="SECONDS", help="Time that each framework has to answer."),
     ] = 60.0,
 ) -> None:
     """List the devices: what each installed framework sees, and which names mean the same one."""

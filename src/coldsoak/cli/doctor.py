@@ -16,7 +16,7 @@ __all__ = ["doctor"]
 def doctor(
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[--] [COMMAND]…", help="Whose interpreter to look at."),
+        typer.Argument(metavar="COMMAND", help="Whose interpreter to look at."),
     ] = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,

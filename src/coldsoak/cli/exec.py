@@ -34,7 +34,7 @@ Options:
 
 
 def listed() -> None:
-    """Run a command with a recipe, measuring nothing (for production)."""
+    """Run COMMAND with a recipe, measuring nothing (for production)."""
     sys.stdout.write(HELP)
 
 

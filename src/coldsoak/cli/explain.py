@@ -12,7 +12,7 @@ __all__ = ["explain"]
 def explain(
     code: Annotated[
         str,
-        typer.Argument(metavar="[CODE]", help="A cause or a finding; without it, all are listed."),
+        typer.Argument(metavar="CODE", help="A cause or a finding; without it, all are listed."),
     ] = "",
 ) -> None:
     """Say what a cause or a finding is, what counts as evidence and what helps."""

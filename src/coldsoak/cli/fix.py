@@ -26,7 +26,7 @@ GOALS: tuple[Goal, ...] = ("first-result", "first-region", "exit")
 def fix(
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="COMMAND...", help="What to make faster, as you would type it."),
+        typer.Argument(metavar="COMMAND", help="What to make faster, as you would type it."),
     ] = None,
     *,
     goal: Annotated[
@@ -77,9 +77,7 @@ def fix(
     ] = False,
     timeout: opt.Timeout = 600.0,
     cold: opt.Cold = "process",
-    until: Annotated[
-        str, typer.Option(metavar="CONDITION", help="When a launch is over, as for run.")
-    ] = "exit",
+    until: opt.Until = "exit",
     source_off: opt.SourceOff = None,
     force: opt.Force = False,
 ) -> None:

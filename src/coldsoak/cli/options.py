@@ -21,6 +21,7 @@ __all__ = [
     "SourceOff",
     "Target",
     "Timeout",
+    "Until",
     "to_options",
 ]
 
@@ -37,7 +38,13 @@ Target = Annotated[
     float, typer.Option(metavar="SHARE", help="Half-width of the interval at which to stop.")
 ]
 Timeout = Annotated[
-    float, typer.Option(metavar="SECONDS", help="When to end a launch that does not end itself.")
+    float, typer.Option(metavar="SECONDS", help="Time after which a launch that goes on is ended.")
+]
+Until = Annotated[
+    str,
+    typer.Option(
+        metavar="END", help="exit, region:NAME[:K], port:P, http:URL or log:REGEX ends a launch."
+    ),
 ]
 Cold = Annotated[
     str,

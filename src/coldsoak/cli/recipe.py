@@ -13,7 +13,9 @@ __all__ = ["recipe"]
 
 
 def recipe(
-    file: Annotated[Path, typer.Argument(metavar="[FILE]")] = DEFAULT_OUTPUT,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="What `coldsoak fix` wrote.")
+    ] = DEFAULT_OUTPUT,
     *,
     form: Annotated[
         str | None,

@@ -14,7 +14,7 @@ __all__ = ["report"]
 def report(
     result: Annotated[
         str,
-        typer.Argument(metavar="[RESULT]", help="A file, an id or the start of one, or last."),
+        typer.Argument(metavar="RESULT", help="A file, an id or the start of one, or last."),
     ] = "last",
     *,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,

@@ -16,7 +16,7 @@ __all__ = ["results"]
 
 def results(
     *,
-    limit: Annotated[int, typer.Option(min=1, help="How many to list, newest first.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many to list.")] = 20,
 ) -> None:
     """List the stored results, newest first."""
     from coldsoak.cli.terminal import answering

@@ -24,13 +24,7 @@ def run(
         int,
         typer.Option(min=1, metavar="K", help="Execute the script this often in one process."),
     ] = 1,
-    until: Annotated[
-        str,
-        typer.Option(
-            metavar="END",
-            help="exit, region:NAME[:K], port:P, http:URL or log:REGEX ends a launch.",
-        ),
-    ] = "exit",
+    until: opt.Until = "exit",
     timeout: opt.Timeout = 600.0,
     tf1: Annotated[
         bool, typer.Option("--tf1", help="Run a TensorFlow 1 script on TensorFlow 2.")

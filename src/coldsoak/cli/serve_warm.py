@@ -30,7 +30,7 @@ Usage: coldsoak serve-warm [OPTIONS] [-- PYTHON [OPTIONS]]
   PYTHON is the interpreter of the jobs.  [default: python on the PATH]
 
 Options:
-  --import MODULE    Import this before the first job; can be repeated.
+  --import MODULE    Import this before the first job. Repeatable.
   --recipe FILE      Import what this recipe imports without collections; its
                      variables hold in the server and in each job.
   --socket PATH      Where to listen.  [default: a folder of yours, printed]
