@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Primitive", "parse", "without"]
+__all__ = ["Primitive", "parse"]
 
 _MARKERS = ("onednn_verbose,", "dnnl_verbose,", "mkldnn_verbose,")
 
@@ -56,11 +56,6 @@ def parse(lines: Iterable[str]) -> Iterator[Primitive]:
             continue
         operation, _, kind, implementation = fields[:4]
         yield Primitive(operation, kind, implementation, start, duration, fields[-2])
-
-
-def without(text: str) -> str:
-    """Return a log without oneDNN's lines."""
-    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(_MARKERS))
 
 
 def _time(fields: list[str]) -> tuple[float, list[str]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +24,6 @@ EXTRA_SHARE = 1 / 3
 """Share of the budget for traced and synced launches."""
 TRACED_COST = 1.3
 """How much dearer a traced launch is expected to be before one was seen."""
-
-StopReason = Literal["target", "budget", "maximum", "fixed"]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 import sys
 import tempfile
 from datetime import datetime, timezone
@@ -137,13 +136,6 @@ class Store:
     def load(self, reference: str | Path = "last") -> Result:
         """Read a result; see :meth:`find` and :func:`read_result`."""
         return read_result(self.find(reference))
-
-    def prune(self, keep: int) -> list[str]:
-        """Delete all but the newest ``keep`` results; return the ids that went."""
-        old = self.identifiers()[: -keep or None]
-        for identifier in old:
-            shutil.rmtree(self.folder(identifier), ignore_errors=True)
-        return old
 
     def _first_free(self, stem: str) -> str:
         number = 1

@@ -167,17 +167,6 @@ def test_permissions_follow_the_umask(tmp_path):
     assert (tmp_path / "x").stat().st_mode & 0o777 == 0o640
 
 
-def test_prune_keeps_the_newest(store):
-    ids = []
-    for day in (1, 2, 3):
-        now = datetime(2026, 11, day, tzinfo=timezone.utc)
-        ids.append(store.create(("a",), now=now))
-        store.save(Result(version="1", id=ids[-1], kind="run", created=""))
-    assert store.prune(keep=1) == ids[:2]
-    assert store.identifiers() == ids[2:]
-    assert store.prune(keep=0) == ids[2:]
-
-
 def test_home(monkeypatch):
     monkeypatch.delenv("COLDSOAK_HOME", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", "/data")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from coldsoak.launch.onednn import Primitive, parse, without
+from coldsoak.launch.onednn import Primitive, parse
 
 LINES = """\
 onednn_verbose,v1,info,oneDNN v3.12.0 (commit abc)
@@ -22,8 +22,3 @@ def test_creations_of_all_versions_are_read():
         Primitive("create:cache_hit", "matmul", "brg:avx512", 0.0, 0.01, "8x8:8x8"),
         Primitive("create:cache_miss", "convolution", "jit:avx2", 0.0, 1.5, "mb1"),
     ]
-
-
-def test_a_log_without_them_is_the_programs_own():
-    assert without(LINES) == "step 1 of 2\n"
-    assert without("a\nb") == "a\nb"
