@@ -19,6 +19,7 @@ from coldsoak.launch.pagecache import resident_bytes
 from coldsoak.launch.request import LaunchInterrupted, Request
 from coldsoak.launch.trace import load_trace
 from coldsoak.model.result import Arm, Options
+from coldsoak.model.trace import unpack
 
 ANY_MACHINE = Limits(foreign_cpu=None, throttled=None)
 """The machine of a test may be busy."""
@@ -369,6 +370,14 @@ def test_a_traced_launch_has_a_trace(launch, tmp_path):
     trace = load_trace(tmp_path / found.trace)
     assert (trace.launch, trace.arm) == (0, "victim")
     assert found.sources
+
+
+def test_what_onednn_printed_is_in_the_trace(launch, tmp_path):
+    line = "onednn_verbose,v1,{:.6f},primitive,create:cache_miss,cpu,matmul,brg,undef,s,a,,8x8,0.5"
+    program = f"import time; print({line!r}.format(time.time() * 1e3))"
+    found = launch(sys.executable, "-c", program, kind="traced")
+    trace = load_trace(tmp_path / found.trace)
+    assert "onednn" in [trace.strings[source] for source in unpack(trace.spans.source)]
 
 
 def test_a_disk_cold_launch_is_proved(launch, tmp_path, monkeypatch):

@@ -151,6 +151,7 @@ def _with_trace(
             folder=folder,
             t0_ns=ended.t0,
             children=launch.children,
+            log=request.folder / launch.log,
         )
         place.parent.mkdir(parents=True, exist_ok=True)
         trace.save(made, place)
