@@ -11,7 +11,7 @@ from coldsoak.stats.series import executions_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coldsoak.launch.schedule import Budget, Extras
+    from coldsoak.launch.schedule import Costs, Extras
     from coldsoak.model.result import Arm, Launch, LaunchKind, Options, Result
 
 __all__ = ["Looks", "headline"]
@@ -89,14 +89,14 @@ class Looks:
         return arms
 
     def forecast(
-        self, result: Result, arms: int, budget: Budget, extras: Extras, *, elapsed_s: float
+        self, result: Result, arms: int, costs: Costs, extras: Extras, *, elapsed_s: float
     ) -> tuple[int, float]:
         """Return launches expected in all and seconds left, both at the most."""
         done = len(result.launches)
         timed = sum(one.kind == "timed" for one in result.launches)
         most = self._options.launches or self._looks[-1]
         rounds = max(0.0, most + 1 - timed / arms)
-        cost, reserved = budget.cost("timed"), extras.reserved_s(budget)
+        cost, reserved = costs.of("timed"), extras.reserved_s(costs)
         if self._options.launches is None:
             seconds = max(0.0, self._options.budget_s - elapsed_s)
             if not cost:

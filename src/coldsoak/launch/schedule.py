@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from coldsoak.model.result import Arm, LaunchKind
 
-__all__ = ["EXTRA_SHARE", "TRACED_COST", "Budget", "Extras", "Permuter", "Round", "extras_for"]
+__all__ = ["EXTRA_SHARE", "TRACED_COST", "Costs", "Extras", "Permuter", "Round", "extras_for"]
 
 EXTRA_SHARE = 1 / 3
 """Share of the budget for traced and synced launches."""
@@ -75,7 +75,7 @@ class Extras:
         self._spent = 0.0
         self._had: Counter[LaunchKind] = Counter()
 
-    def next(self, budget: Budget) -> LaunchKind | None:
+    def next(self, costs: Costs) -> LaunchKind | None:
         """Return the next kind that is due, or None.
 
         The first traced round is never left out; others must fit into the extras' share.
@@ -83,7 +83,7 @@ class Extras:
         while self._left:
             kind = self._left[0]
             first = kind == "traced" and not self._had[kind]
-            if first or self._spent + budget.cost(kind) <= self._allowance:
+            if first or self._spent + costs.of(kind) <= self._allowance:
                 return kind
             self._left.pop(0)
         return None
@@ -97,32 +97,26 @@ class Extras:
     def __len__(self) -> int:
         return len(self._left)
 
-    def reserved_s(self, budget: Budget) -> float:
+    def reserved_s(self, costs: Costs) -> float:
         """Return the seconds that the rest is going to take, as far as it fits its share."""
-        wanted = sum(budget.cost(kind) for kind in self._left)
+        wanted = sum(costs.of(kind) for kind in self._left)
         return min(wanted, max(0.0, self._allowance - self._spent))
 
 
 @dataclass
-class Budget:
-    """Seconds of wall time: what a round of each kind took, and what is left."""
+class Costs:
+    """What the rounds of each kind took, in seconds of wall time."""
 
-    total_s: float
-    spent_s: float = 0.0
     _rounds: dict[LaunchKind, list[float]] = field(default_factory=dict)
 
     def book(self, kind: LaunchKind, seconds: float) -> None:
         """Add the cost of a finished round; round 0 counts as a timed one."""
         self._rounds.setdefault(kind, []).append(seconds)
 
-    def cost(self, kind: LaunchKind) -> float:
+    def of(self, kind: LaunchKind) -> float:
         """Return what a round of ``kind`` is expected to take: the median of those seen."""
         if seen := sorted(self._rounds.get(kind, ())):
             return seen[len(seen) // 2]
         if kind == "timed":
             return 0.0
-        return self.cost("timed") * (TRACED_COST if kind == "traced" else 1.0)
-
-    def left_s(self) -> float:
-        """Return the seconds left; never negative."""
-        return max(0.0, self.total_s - self.spent_s)
+        return self.of("timed") * (TRACED_COST if kind == "traced" else 1.0)

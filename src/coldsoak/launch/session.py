@@ -19,7 +19,7 @@ from coldsoak.launch.looks import Looks
 from coldsoak.launch.progress import Progress, Silent
 from coldsoak.launch.request import Executor, LaunchInterrupted, Request
 from coldsoak.launch.running import interruptible
-from coldsoak.launch.schedule import EXTRA_SHARE, Budget, Extras, Permuter, Round
+from coldsoak.launch.schedule import EXTRA_SHARE, Costs, Extras, Permuter, Round
 from coldsoak.model.result import Arm, Launch, Machine, Note, Options, Result
 from coldsoak.stats import summary
 
@@ -135,7 +135,7 @@ class _Session:
         self._clock = clock
         self._began = clock()
         self._order = Permuter(options.seed)
-        self._budget = Budget(options.budget_s)
+        self._costs = Costs()
         self._replacements = failures.Replacements()
         self._arms = list(arms)
         self._extras = Extras((), 0.0)
@@ -223,14 +223,14 @@ class _Session:
 
     def _affordable(self) -> bool:
         """Whether the next extra round still fits: what was reserved for them is theirs."""
-        kind = self._extras.next(self._budget)
+        kind = self._extras.next(self._costs)
         if kind is None or self.result.options.launches is not None:
             return kind is not None
-        return self._elapsed() + self._budget.cost(kind) <= self.result.options.budget_s
+        return self._elapsed() + self._costs.of(kind) <= self.result.options.budget_s
 
     def _extra(self, timed: int) -> bool:
         """Run the next extra round if one is due; returns whether there was one."""
-        kind = self._extras.next(self._budget)
+        kind = self._extras.next(self._costs)
         if kind is None:
             return False
         before = self._elapsed()
@@ -242,8 +242,8 @@ class _Session:
         return self._looks.decide(
             self.result,
             self._arms,
-            elapsed_s=self._elapsed() + self._extras.reserved_s(self._budget),
-            cost_s=self._budget.cost("timed"),
+            elapsed_s=self._elapsed() + self._extras.reserved_s(self._costs),
+            cost_s=self._costs.of("timed"),
         )
 
     def _take(self, arms: Sequence[Arm]) -> None:
@@ -261,7 +261,7 @@ class _Session:
         before = self._elapsed()
         for position, arm in enumerate(self._order.order(self._arms)):
             self._until_valid(this, arm, position)
-        self._budget.book(this.kind, self._elapsed() - before)
+        self._costs.book(this.kind, self._elapsed() - before)
 
     def _until_valid(self, this: Round, arm: Arm, position: int) -> None:
         """Launch an arm in its round; an invalid launch is replaced at once, so pairs stay pairs."""
@@ -340,7 +340,7 @@ class _Session:
     def _forecast(self) -> tuple[int, float]:
         """Return launches expected in all and seconds left, from the costs so far."""
         return self._looks.forecast(
-            self.result, len(self._arms), self._budget, self._extras, elapsed_s=self._elapsed()
+            self.result, len(self._arms), self._costs, self._extras, elapsed_s=self._elapsed()
         )
 
     def _valid_timed(self) -> list[Launch]:

@@ -18,7 +18,7 @@ from coldsoak.launch.schedule import TRACED_COST, extras_for
 from coldsoak.stats import estimate, paired, stopping, summary
 
 if TYPE_CHECKING:
-    from coldsoak.launch.schedule import Budget, Extras
+    from coldsoak.launch.schedule import Costs, Extras
     from coldsoak.model.estimate import Ratio
     from coldsoak.model.result import Arm, LaunchKind, Options, Result
     from coldsoak.remedies.goals import Goal
@@ -185,10 +185,10 @@ class Trials(Looks):
         return [arm for arm in arms if arm.name in keep]
 
     def forecast(
-        self, result: Result, arms: int, budget: Budget, extras: Extras, *, elapsed_s: float
+        self, result: Result, arms: int, costs: Costs, extras: Extras, *, elapsed_s: float
     ) -> tuple[int, float]:
         """Return launches expected in all, and the seconds of the budget that are left."""
-        del budget, extras
+        del costs, extras
         done = len(result.launches)
         cost = _launch_s(result)
         left = max(0.0, self._options.budget_s - elapsed_s)

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from coldsoak.launch.schedule import Budget, Extras
+from coldsoak.launch.schedule import Costs, Extras
 from coldsoak.model.result import Arm, Options
 from coldsoak.remedies.goals import Goal
 from coldsoak.remedies.trials import BASELINE, EARLY, Trials
@@ -82,8 +82,6 @@ def test_one_traced_round_shows_what_took_effect():
 
 def test_the_forecast_ends_with_the_planned_pairs(made):
     looks = trials(1e6)
-    expected, left = looks.forecast(
-        made.diagnosis(), 5, Budget(1e6), Extras((), 0.0), elapsed_s=100.0
-    )
+    expected, left = looks.forecast(made.diagnosis(), 5, Costs(), Extras((), 0.0), elapsed_s=100.0)
     assert expected == 1 + 5 * (12 + 1)
     assert left == pytest.approx(1e6 - 100)
