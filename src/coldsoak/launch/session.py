@@ -20,12 +20,11 @@ from coldsoak.launch.progress import Progress, Silent
 from coldsoak.launch.request import Executor, LaunchInterrupted, Request
 from coldsoak.launch.running import interruptible
 from coldsoak.launch.schedule import EXTRA_SHARE, Costs, Extras, Permuter, Round
-from coldsoak.model.result import Arm, Launch, Machine, Note, Options, Result
+from coldsoak.model.result import Arm, Launch, Machine, Note, Options, Result, StoppedBy
 from coldsoak.stats import summary
 
 if TYPE_CHECKING:
     from coldsoak.launch.store import Store
-    from coldsoak.stats.summary import StoppedBy
 
 __all__ = ["Attribute", "measure"]
 

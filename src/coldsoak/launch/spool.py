@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bulk", "Contents", "File", "read", "read_file", "records"]
 
-_TAGS = frozenset(
-    {"process", "phase", "site", "key", "reading", "region", "import", "span", "child"}
-    | {"source", "cost", "note", "file"}
-)
+_TAGS = frozenset(kind.__struct_config__.tag for kind in get_args(spool.Record))
 _LISTS: Mapping[type, str] = {
     spool.Phase: "phases",
     spool.Region: "regions",

@@ -6,7 +6,10 @@ from typing import Literal
 
 from coldsoak.model.base import Frozen
 
-__all__ = ["Estimate", "Ratio", "SteadyClass", "SteadyState", "Verdict"]
+__all__ = ["Estimate", "Ratio", "SteadyClass", "SteadyState", "Unit", "Verdict"]
+
+Unit = Literal["s", "ratio", "bytes", "count"]
+"""Of an estimate; seconds unless said otherwise."""
 
 
 class Estimate(Frozen, kw_only=True):
@@ -26,7 +29,7 @@ class Estimate(Frozen, kw_only=True):
     n: int
     minimum: float
     maximum: float
-    unit: Literal["s", "ratio", "bytes", "count"] = "s"
+    unit: Unit = "s"
     method: str = "median, Hettmansperger-Sheather interval"
     two_groups: bool = False
     """The values fall in two separate groups, so a single headline would mislead."""

@@ -32,6 +32,7 @@ __all__ = [
     "SeriesSummary",
     "Site",
     "SourceState",
+    "StoppedBy",
     "Stretch",
     "Summary",
 ]
@@ -57,7 +58,7 @@ class Series(Frozen, kw_only=True):
     id: str
     kind: Literal["clock", "declared", "timeit", "bench", "neighbours"]
     label: str
-    """Short name for people: ``time_matmul, script.py:8-11``."""
+    """Short name for people: ``time_matmul (script.py:8-11) device='/GPU:0'``."""
     start: Site | None = None
     end: Site | None = None
     stack: tuple[Site, ...] = ()
@@ -188,6 +189,8 @@ class Note(Frozen, kw_only=True):
 
 LaunchKind = Literal["timed", "traced", "synced"]
 LaunchStatus = Literal["ok", "failed", "killed", "timeout", "interrupted", "not started"]
+StoppedBy = Literal["target", "budget", "maximum", "fixed", "interrupted", "failure"]
+"""What ended the launches of an arm."""
 
 
 class Launch(Frozen, kw_only=True):
@@ -228,7 +231,7 @@ class Launch(Frozen, kw_only=True):
     tail: tuple[str, ...] = ()
     """Last lines of the output, kept when the launch failed."""
     data: dict[str, Any] = {}
-    """What a bench worker reported: checksum, device, versions, bytes, flops."""
+    """What a bench worker reported: seconds of runs and steps, checksum, device, versions."""
     facts: Facts | None = None
     """Of a traced launch: what findings need of its trace."""
 
@@ -342,7 +345,7 @@ class Summary(Frozen, kw_only=True):
     discarded: int
     invalid: int
     failed: int
-    stopped_by: Literal["target", "budget", "maximum", "fixed", "interrupted", "failure"] = "fixed"
+    stopped_by: StoppedBy = "fixed"
     wall: Estimate | None = None
     first_result: Estimate | None = None
     """Time to first result: spawn to the end of the first region's run 0."""

@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 from statistics import median as middle
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from coldsoak.model.estimate import Estimate
+from coldsoak.model.estimate import Estimate, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 __all__ = [
     "METHOD",
-    "Unit",
     "computed_level",
     "count_outliers",
     "grain_reached",
@@ -30,8 +29,6 @@ __all__ = [
     "robust_spread",
     "two_groups",
 ]
-
-Unit = Literal["s", "ratio", "bytes", "count"]
 
 METHOD = "median, Hettmansperger-Sheather interval"
 

@@ -11,7 +11,7 @@ from coldsoak.stats import estimate, steady
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coldsoak.model.estimate import Estimate, SteadyState
+    from coldsoak.model.estimate import Estimate, SteadyState, Unit
 
 __all__ = ["Cold", "cold", "executions_of", "runs_of", "summarise_series"]
 
@@ -83,7 +83,7 @@ def summarise_series(
     ready, ready_later = _ready(synced, series)
 
     def over(
-        values: Sequence[float | None], unit: estimate.Unit = "s", text: str = estimate.METHOD
+        values: Sequence[float | None], unit: Unit = "s", text: str = estimate.METHOD
     ) -> Estimate | None:
         known = [value for value in values if value is not None]
         return (

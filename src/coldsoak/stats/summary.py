@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from statistics import median as middle
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from coldsoak.model.result import Launch, Note, Result, SeriesSummary, Summary
+from coldsoak.model.result import Launch, Note, Result, SeriesSummary, StoppedBy, Summary
 from coldsoak.stats import estimate, stopping
 from coldsoak.stats.series import executions_of, summarise_series
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from coldsoak.model.estimate import Estimate
 
-__all__ = ["FAILURES", "StoppedBy", "order_effect", "summarise", "trend", "usable"]
+__all__ = ["FAILURES", "order_effect", "summarise", "trend", "usable"]
 
 FAILURES = frozenset({"failed", "killed", "timeout", "not started"})
 """Statuses of a launch that gives no observation."""
@@ -26,9 +26,6 @@ SMALL_IMPORT_S = 1e-3
 """Packages whose median is below this are added up as ``(other)``."""
 ASYNCHRONOUS = 1.01
 """A device that is done this much later than the region makes the region asynchronous."""
-
-StoppedBy = Literal["target", "budget", "maximum", "fixed", "interrupted", "failure"]
-"""What ended the launches of an arm."""
 
 
 def summarise(
