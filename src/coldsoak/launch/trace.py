@@ -70,18 +70,21 @@ def load_trace(path: Path) -> Trace:
     """Read a trace.
 
     Raises:
-        FormatError: the file is no trace, or one of a newer format.
+        FormatError: The file is no trace, is cut off, or is of a newer format.
+
     """
     try:
         with gzip.open(path, "rb") as file:
             trace = msgspec.msgpack.decode(file.read(), type=Trace)
     except (OSError, EOFError, msgspec.DecodeError) as error:
-        raise FormatError(f"{path} is not a trace", why=str(error)) from error
+        raise FormatError(
+            f"{path} is not a trace of coldsoak, or it is damaged.", why=str(error)
+        ) from error
     if trace.format > TRACE_FORMAT:
         raise FormatError(
-            f"{path} has trace format {trace.format}",
-            why=f"this version reads formats up to {TRACE_FORMAT}",
-            do="install a newer coldsoak",
+            f"{path} has trace format {trace.format}; this version reads up to {TRACE_FORMAT}.",
+            why="it was written by a newer coldsoak",
+            do="pip install --upgrade coldsoak",
         )
     return trace
 
