@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["REPLACED_SHARE", "Replacements", "accept", "command_failed", "describe", "last_words"]
 
 REPLACED_SHARE = 0.2
-"""Share of the launches that may be replaced (statistics, section 5.9)."""
+"""Share of the launches that may be replaced."""
 _ALWAYS_GRANTED = 2
 """So many may be replaced whatever their share: the first round alone is five launches or fewer."""
 _TAIL_LINES = 8

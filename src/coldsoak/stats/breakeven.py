@@ -1,4 +1,4 @@
-"""After how many runs a dearer first run has paid for itself (section 5.6)."""
+"""After how many runs a dearer first run has paid for itself."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Medians over processes, their intervals, and what the values warn about.
 
-Section numbers refer to ``docs/statistics.md``. SciPy is imported inside the functions because
+``docs/statistics.md`` says why each is what it is. SciPy is imported inside the functions because
 importing it takes longer than most commands run.
 """
 

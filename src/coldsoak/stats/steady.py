@@ -1,4 +1,4 @@
-"""Where, inside one process, a series of runs becomes steady (section 5.3)."""
+"""Where, inside one process, a series of runs becomes steady."""
 
 from __future__ import annotations
 
