@@ -1,4 +1,4 @@
-"""Two arms compared through random pairs of fresh processes (sections 5.4 and 5.5)."""
+"""Two arms compared through random pairs of fresh processes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ __all__ = [
     "detectable_effect",
     "hodges_lehmann",
     "match",
-    "pairs_needed",
     "signed_rank_index",
-    "tails_differ",
 ]
 
 METHOD = "exp of the median log-ratio of pairs, Hettmansperger-Sheather interval"
@@ -110,19 +108,6 @@ def detectable_effect(logs: Sequence[float]) -> float | None:
     return math.expm1(POWER_FACTOR * estimate.robust_spread(logs) / math.sqrt(len(logs)))
 
 
-def pairs_needed(a: Sequence[float], b: Sequence[float], *, threshold: float = 0.05) -> int:
-    """Return how many pairs find an effect of ``threshold`` with 80 % power, at least 6."""
-    spread = estimate.robust_spread(_log_ratios(a, b))
-    pairs = math.ceil((POWER_FACTOR * spread / math.log1p(threshold)) ** 2)
-    return max(pairs, estimate.minimum_n(0.95))
-
-
-def tails_differ(ratio: Ratio) -> bool:
-    """Tell whether the cross-check lies outside the interval: the arms differ in their tails."""
-    low, high = ratio.estimate.low, ratio.estimate.high
-    return low is not None and high is not None and not low <= ratio.hodges_lehmann <= high
-
-
 def hodges_lehmann(
     values: Sequence[float], level: float = 0.95
 ) -> tuple[float, tuple[float, float] | None]:
@@ -189,7 +174,10 @@ def _as_ratio(logs: Sequence[float], *, after_stopping: bool) -> Estimate:
 def _verdict(
     logs: Sequence[float], walsh: float, band: float, *, level: float, after_stopping: bool
 ) -> tuple[Verdict, bool]:
-    """Apply the rules of section 5.5 to log-ratios; ``band`` is the threshold as a log-ratio."""
+    """Apply the table of verdicts of ``docs/statistics.md`` to log-ratios.
+
+    ``band`` is the threshold, as a log-ratio too.
+    """
     words = estimate.interval(logs, estimate.computed_level(level, after_stopping=after_stopping))
     near = estimate.interval(
         logs, estimate.computed_level(EQUIVALENCE_LEVEL, after_stopping=after_stopping)

@@ -1,4 +1,4 @@
-"""How many launches: looks at fixed numbers, and a target width of the interval (section 6)."""
+"""How many launches: looks at fixed numbers, and a target width of the interval."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ __all__ = [
     "Decision",
     "chosen_by_rule",
     "decide",
-    "expected_launches",
     "relative_half_width",
-    "statement",
 ]
 
 ARM_LOOKS = (10, 15, 20, 30, 40)
@@ -95,34 +93,3 @@ def relative_half_width(
 def chosen_by_rule(n: int, looks: Sequence[int] = ARM_LOOKS) -> bool:
     """Tell whether a look may have chosen ``n``: none took place before the first number."""
     return n >= looks[0]
-
-
-def expected_launches(
-    budget_s: float, cost_s: float, *, looks: Sequence[int] = ARM_LOOKS, arms: int = 1
-) -> int:
-    """Return how many launches an arm can expect: the budget's share, at most the last look.
-
-    Args:
-        budget_s: Seconds that may be spent.
-        cost_s: Seconds that one launch takes.
-        looks: Numbers at which the width is looked at.
-        arms: Arms that share the budget.
-
-    """
-    if cost_s <= 0:
-        return looks[-1]
-    return max(1, min(looks[-1], int(budget_s / (cost_s * arms))))
-
-
-def statement(decision: Decision, *, what: str = "launches") -> str:
-    """Say in words which of target, budget and maximum stopped the measurement."""
-    if decision.by is None:
-        upto = f", next look at {decision.next_look}" if decision.next_look else ""
-        return f"{decision.n} {what} so far{upto}"
-    wide = "" if decision.width is None else f" (reached ±{decision.width:.1%})"
-    reasons = {
-        "target": f"the interval is within ±{decision.target:.0%}{wide}",
-        "budget": f"the time budget is spent{wide}",
-        "maximum": f"that is the most the rule allows; ±{decision.target:.0%} was not met{wide}",
-    }
-    return f"stopped after {decision.n} {what}: {reasons[decision.by]}"

@@ -62,7 +62,6 @@ def test_noise_is_inconclusive_and_says_what_it_could_have_found():
     found = paired.compare(arm(3, 12, noise=0.2), arm(4, 12, noise=0.2))
     assert found.verdict == "inconclusive"
     assert found.detectable > 0.1
-    assert paired.pairs_needed(arm(3, 12, noise=0.2), arm(4, 12, noise=0.2)) > 100
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -87,7 +86,6 @@ def test_median_and_cross_check_in_opposite_directions_are_inconclusive():
     assert found.estimate.low > 1
     assert found.hodges_lehmann < 1
     assert found.verdict == "inconclusive"
-    assert paired.tails_differ(found)
 
 
 def test_several_arms_need_a_higher_level_for_the_words_only():
