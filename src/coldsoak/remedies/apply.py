@@ -74,8 +74,8 @@ def load_tables(path: str | os.PathLike[str]) -> dict[str, Any]:
     except OSError as error:
         raise FormatError(
             f"The recipe {path} cannot be read.",
-            why=str(error),
-            do="Make one with: coldsoak fix -- COMMAND",
+            why=error.strerror or str(error),
+            do="coldsoak fix -- COMMAND makes one",
         ) from error
     except ValueError as error:  # no TOML, or no text
         raise FormatError(f"{path} is not a recipe.", why=str(error)) from error
@@ -84,7 +84,7 @@ def load_tables(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FormatError(
             f"{path} is not a recipe.",
             why="It has no format number or no ingredients.",
-            do="Make one with: coldsoak fix -- COMMAND",
+            do="coldsoak fix -- COMMAND makes one",
         )
     if found > 1:
         raise FormatError(
@@ -95,7 +95,7 @@ def load_tables(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FormatError(
             f"The recipe {path} is damaged.",
             why="Its ingredients, their variables, preheat or fingerprint are no tables.",
-            do="Make it again with: coldsoak fix -- COMMAND",
+            do="coldsoak fix -- COMMAND makes it again",
         )
     return tables
 
