@@ -47,8 +47,6 @@ TRIALS_SHARE = 0.65
 FEWEST = estimate.minimum_n(0.95)
 """Pairs below which there is no interval."""
 QUICK = stopping.QUICK_LOOKS[0]
-MOST_TOGETHER = 20
-"""Pairs of a combination at the most."""
 
 Reason = Literal["target", "budget", "maximum", "fixed"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from coldsoak.findings.words import plural
 from coldsoak.report.numbers import DASH, TIMES, byte_size, duration, interval, point, time_unit
-from coldsoak.report.remarks import plural
 from coldsoak.report.sheet import Column, Sheet
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from coldsoak.findings.words import plural
 from coldsoak.model.causes import Cause
 from coldsoak.report.ledger_table import STEADY, breakdowns
 from coldsoak.report.select import failed, lead, looked_into
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from coldsoak.model.result import Launch, Note, Result, SeriesSummary, Summary
 
-__all__ = ["counts_line", "failures", "next_step", "notes", "plural", "sources_line"]
+__all__ = ["counts_line", "failures", "next_step", "notes", "sources_line"]
 
 _STOPPED = {
     "target": "stopped when the interval was narrow enough",
@@ -37,11 +38,6 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 INTERVAL_FROM = 6
 """Launches from which a 95 % interval of the median exists."""
-
-
-def plural(count: int, one: str, many: str = "") -> str:
-    """Return ``count`` with the noun in the right number."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def counts_line(result: Result, summary: Summary) -> str:

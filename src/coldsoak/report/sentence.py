@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coldsoak.findings.words import plural
 from coldsoak.report.hypotheses import main_cause
 from coldsoak.report.numbers import duration, quantity
 from coldsoak.report.select import arm_of, failed, goal, lead, looked_into, spoken
@@ -40,7 +41,7 @@ def _nothing(result: Result) -> str:
     if not count:
         return "Nothing has been measured yet."
     broken = len(failed(result.launches))
-    return f"Nothing could be measured: {broken} of {_plural(count, 'launch', 'launches')} failed."
+    return f"Nothing could be measured: {broken} of {plural(count, 'launch', 'launches')} failed."
 
 
 def _no_region(result: Result, summary: Summary) -> str:
@@ -130,7 +131,3 @@ def _arm_name(result: Result, name: str) -> str:
     if sizes and len({tuple(other.shape.values()) for other in cases}) > 1:
         text += f" at size {sizes}"
     return text
-
-
-def _plural(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
