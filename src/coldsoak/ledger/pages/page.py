@@ -11,7 +11,7 @@ __all__ = ["Page"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What ``coldsoak explain CODE``, the HTML report and the documentation say about a cause."""
+    """What ``coldsoak explain CODE`` and ``docs/causes.md`` say about a cause."""
 
     cause: Cause
     title: str
