@@ -254,6 +254,25 @@ def test_an_answer_that_cannot_be_printed_is_kept(work):
     assert coldsoak(work, "report", "last").stdout.startswith("The first run takes")
 
 
+@pytest.mark.parametrize("command", ["doctor", "explain", "results"])
+def test_an_answer_that_no_result_holds_is_not_promised_again(work, command):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "coldsoak", command],
+            cwd=work,
+            env=environment(work),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "The answer cannot be printed." in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "report last" not in done.stderr
+
+
 def test_a_reader_that_goes_away_is_no_error(work):
     process = subprocess.Popen(
         [sys.executable, "-m", "coldsoak", *ONCE],

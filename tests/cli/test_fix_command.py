@@ -50,13 +50,17 @@ def work(tmp_path_factory):
     return work
 
 
-def coldsoak(work, *arguments, **options):
+def environment(work):
     keep = {name: value for name, value in os.environ.items() if not name.startswith("COLDSOAK")}
     own = {"COLDSOAK_HOME": str(work / "home"), "NO_COLOR": "1", "COLUMNS": "80"}
+    return keep | own | {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def coldsoak(work, *arguments, **options):
     return subprocess.run(
         [sys.executable, "-m", "coldsoak", *arguments],
         cwd=work,
-        env=keep | own | {"PYTHONDONTWRITEBYTECODE": "1"},
+        env=environment(work),
         capture_output=True,
         text=True,
         timeout=240,
@@ -122,6 +126,23 @@ def test_a_recipe_is_told_in_words_and_as_plain_commands(work, fixed):
     assert "unset PYTHONDONTWRITEBYTECODE" in shell
     assert "export PYTHONPYCACHEPREFIX=" in shell
     assert coldsoak(work, "recipe", "--as", "cobol").returncode == 2
+
+
+def test_the_recipe_is_written_though_nobody_reads_the_answer(work):
+    options = ("--pairs", "7", "--remedy", "py.pyc", "--output", "unread.toml")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "coldsoak", "fix", *options, *COMMAND],
+        cwd=work,
+        env=environment(work),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=120) == 0, errors
+    assert [one.remedy for one in read(work / "unread.toml").ingredients] == ["py.pyc"]
 
 
 def test_an_output_that_exists_is_kept_before_anything_is_launched(work, fixed):

@@ -39,10 +39,11 @@ def doctor(
 
         typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
-        from coldsoak.cli.terminal import out
+        from coldsoak.cli.terminal import answering
         from coldsoak.report.doctor import render
 
-        render(found, out(), everything=everything)
+        with answering() as console:
+            render(found, console, everything=everything)
     raise typer.Exit(_status(found, strict=strict))
 
 

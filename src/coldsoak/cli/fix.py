@@ -11,13 +11,13 @@ import typer
 from coldsoak.cli import options as opt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from rich.console import Console
 
-    from coldsoak.model.recipe import Goal
-    from coldsoak.model.result import Options, Result
+    from coldsoak.model.recipe import Goal, Recipe
+    from coldsoak.model.result import Options
     from coldsoak.remedies.fixing import Fixed, Wanted
 
-__all__ = ["DEFAULT_OUTPUT", "fix", "show"]
+__all__ = ["DEFAULT_OUTPUT", "fix"]
 
 DEFAULT_OUTPUT = Path("coldsoak.recipe.toml")
 GOALS: tuple[Goal, ...] = ("first-result", "first-region", "exit")
@@ -86,7 +86,7 @@ def fix(
     Each remedy is compared with the unchanged command in random pairs of fresh processes; a
     placebo is always among them. Then the winners are tried together.
     """
-    from coldsoak.cli.terminal import refuse_overwriting
+    from coldsoak.cli.terminal import AGAIN, INTERRUPTED, answering, refuse_overwriting
 
     refuse_overwriting(output, force=force)
     options = opt.to_options(
@@ -107,29 +107,38 @@ def fix(
             goal, remedy, exclude, folklore=folklore, numerics=numerics, check=check, store=store
         ),
     )
-    show(done.result, advice=done.advice, everything=show_all)
-    raise typer.Exit(_write(done, output))
+    written = _write(done, output)  # before a reader of the answer can go away
+    with answering(AGAIN) as console:
+        _show(done, console, everything=show_all)
+        if written is not None:
+            _show_use(written, output, console)
+    raise typer.Exit(0 if done.result.complete else INTERRUPTED)
 
 
-def show(
-    result: Result, *, advice: Sequence[tuple[str, str]] = (), everything: bool = False
-) -> None:
+def _show(done: Fixed, console: Console, *, everything: bool) -> None:
     """Print what was tried and what the recipe gives."""
     from rich.text import Text
 
-    from coldsoak.cli.terminal import out
     from coldsoak.report.console import print_lines, print_sheet, render
     from coldsoak.report.fix import left_out_sheet
 
-    console = out()
-    render(result, console)
-    rest = left_out_sheet(result) if everything else None
+    render(done.result, console)
+    rest = left_out_sheet(done.result) if everything else None
     if rest is not None:
         print_sheet(rest, console)
-    for title, text in advice:
+    for title, text in done.advice:
         console.print()
         print_lines(Text(f"Advice: {title}", style="bold"), console)
         print_lines(Text(text), console, indent=2)
+
+
+def _show_use(recipe: Recipe, output: Path, console: Console) -> None:
+    """Say how to use the recipe that was written to ``output``."""
+    from rich.text import Text
+
+    line = f"coldsoak exec --recipe {output} -- {shlex.join(recipe.command)}"
+    text = Text.assemble((f"{output} is written. Use it: ", "dim"), (line, "bold cyan"))
+    console.print(text, soft_wrap=True)
 
 
 def _wanted(
@@ -171,19 +180,12 @@ def _fix(command: list[str], options: Options, from_result: str | None, wanted: 
     return fixing.fix(command, options, wanted, diagnosis=diagnosis, progress=progress_on(err()))
 
 
-def _write(done: Fixed, output: Path) -> int:
-    """Write the recipe and say how to use it; return the exit status."""
-    from rich.text import Text
-
-    from coldsoak.cli.terminal import INTERRUPTED, out
+def _write(done: Fixed, output: Path) -> Recipe | None:
+    """Write the recipe, if there is one and nothing was interrupted; return what was written."""
     from coldsoak.launch.store import write_atomically
     from coldsoak.remedies.recipe import encode
 
-    if not done.result.complete:
-        return INTERRUPTED
-    if done.recipe is not None:
-        write_atomically(output, encode(done.recipe, output.name))
-        line = f"coldsoak exec --recipe {output} -- {shlex.join(done.recipe.command)}"
-        text = Text.assemble((f"{output} is written. Use it: ", "dim"), (line, "bold cyan"))
-        out().print(text, soft_wrap=True)
-    return 0
+    if done.recipe is None or not done.result.complete:
+        return None
+    write_atomically(output, encode(done.recipe, output.name))
+    return done.recipe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from coldsoak.cli.terminal import INTERRUPTED, answering, err, refuse_overwriting
+from coldsoak.cli.terminal import AGAIN, INTERRUPTED, answering, err, refuse_overwriting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,7 @@ def show(result: Result) -> None:
     from coldsoak.report.console import render
     from coldsoak.stats.salvage import salvaged
 
-    with answering() as console:
+    with answering(AGAIN) as console:
         render(salvaged(result), console)
 
 

@@ -33,8 +33,10 @@ def recipe(
     if form is not None:
         typer.echo(export(found, form), nl=False)
         return
-    from coldsoak.cli.terminal import out
+    from coldsoak.cli.terminal import answering
     from coldsoak.report.console import print_sheet
     from coldsoak.report.recipe import recipe_sheet
 
-    print_sheet(recipe_sheet(found, file), out())
+    sheet = recipe_sheet(found, file)
+    with answering() as console:
+        print_sheet(sheet, console)

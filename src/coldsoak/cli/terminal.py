@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from coldsoak.errors import ColdsoakError
 
-__all__ = ["INTERRUPTED", "answering", "complain", "err", "out", "refuse_overwriting"]
+__all__ = ["AGAIN", "INTERRUPTED", "answering", "complain", "err", "out", "refuse_overwriting"]
+
+AGAIN = "coldsoak report last prints it again"
+"""What to type when a stored answer could not be printed."""
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
@@ -45,8 +48,11 @@ def _console(stream: object) -> Console:
 
 
 @contextmanager
-def answering() -> Iterator[Console]:
+def answering(again: str = "") -> Iterator[Console]:
     """Give the console of the answer; a reader that has gone away is no error.
+
+    Args:
+        again: What to type for the same answer without the work, if there is such a thing.
 
     Raises:
         UsageError: What stdout leads to takes no more, a full disk for example.
@@ -65,7 +71,7 @@ def answering() -> Iterator[Console]:
         raise UsageError(
             "The answer cannot be printed.",
             why=error.strerror or str(error),
-            do="coldsoak report last prints it again",
+            do=again,
         ) from None
 
 
