@@ -73,7 +73,7 @@ def measure(
         ColdsoakError: As ``launch.session.measure``; what was measured until then is saved.
 
     """
-    from coldsoak.backends.report import parse_report
+    from coldsoak.backends.report import find_report
     from coldsoak.launch.executor import ProcessExecutor
     from coldsoak.launch.session import measure as session
     from coldsoak.launch.store import Store
@@ -86,7 +86,7 @@ def measure(
         kind=kind,
         command=command,
         store=store,
-        executor=ProcessExecutor(echo=echo, read_report=parse_report if kind == "bench" else None),
+        executor=ProcessExecutor(echo=echo, read_report=find_report if kind == "bench" else None),
         progress=progress,
         machine=describe(),
         ignore_failure=ignore_failure,

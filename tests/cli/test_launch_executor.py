@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from coldsoak import plans
+from coldsoak.backends.report import find_report
 from coldsoak.errors import UsageError
 from coldsoak.launch import coldness, proc
 from coldsoak.launch.conditions import Limits
 from coldsoak.launch.executor import ProcessExecutor
+from coldsoak.launch.failures import last_words
 from coldsoak.launch.pagecache import resident_bytes
 from coldsoak.launch.request import LaunchInterrupted, Request
 from coldsoak.launch.trace import load_trace
@@ -370,6 +373,17 @@ def test_a_traced_launch_has_a_trace(launch, tmp_path):
     trace = load_trace(tmp_path / found.trace)
     assert (trace.launch, trace.arm) == (0, "victim")
     assert found.sources
+
+
+def test_a_workers_report_is_the_data_of_its_launch(launch):
+    (arm,) = plans.plan(frameworks=("numpy",), devices=("cpu",), shapes=("16",), runs=2).arms
+    executor = ProcessExecutor(limits=ANY_MACHINE, read_report=find_report)
+    found = launch(*arm.argv, executor=executor)
+    assert (found.data["location"], found.data["runs"]) == ("cpu", 2)
+    refused = (*arm.argv[:-1], arm.argv[-1].replace('"cpu"', '"cuda:9"'))
+    failed = launch(*refused, executor=executor)
+    assert failed.data["error"]["kind"] == "DeviceMissing"
+    assert last_words(failed).startswith("numpy sees no device 'cuda:9'.")
 
 
 def test_what_onednn_printed_is_in_the_trace(launch, tmp_path):

@@ -1,12 +1,15 @@
-"""The line by which a worker tells its parent what it did, and how to find it in a log."""
+"""How a worker tells what it did: to the agent where there is one, else in a line of its log."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["FORMAT", "MARKER", "emit", "parse_report"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["FORMAT", "MARKER", "emit", "find_report", "parse_report"]
 
 FORMAT = 1
 MARKER = "COLDSOAK-REPORT "
@@ -18,6 +21,21 @@ def emit(report: dict[str, Any]) -> None:
     sys.stderr.flush()
     sys.stdout.write(f"\n{MARKER}{json.dumps({'format': FORMAT, **report})}\n")
     sys.stdout.flush()
+
+
+def find_report(told: Sequence[str], log: str) -> dict[str, Any]:
+    """Return the report of a launch, as :func:`parse_report` does.
+
+    Args:
+        told: What programs and sources handed to the agent as ``data``, each a JSON object.
+        log: The launch's output, for a worker without an agent.
+
+    """
+    for text in reversed(told):
+        found = json.loads(text)
+        if "framework" in found:
+            return dict(found)
+    return parse_report(log)
 
 
 def parse_report(log: str) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class ProcessExecutor:
         sources: Sources of a traced launch; None for every one that is installed.
         log_limit: Bytes of output after which a launch is stopped.
         keep_spool: Leave the agents' own files in the result's folder.
-        read_report: Finds what a bench worker reported in its log; fills ``Launch.data``.
+        read_report: Finds what a bench worker reported; fills ``Launch.data``.
 
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadReport", "build", "trace_path"]
 
-ReadReport = Callable[[str], dict[str, Any]]
+ReadReport = Callable[[Sequence[str], str], dict[str, Any]]
+"""Takes the texts of the agent's ``data`` notes and the log; returns ``Launch.data``."""
 
 REPORT_BYTES = 1 << 20
-"""End of the log in which a worker's report is looked for."""
+"""End of the log in which a worker's report is looked for, in bytes."""
 
 
 def trace_path(index: int) -> str:
@@ -52,7 +53,7 @@ def build(
         file: The program that was started.
         conditions: The machine around the launch.
         notes: What preparing it had to say.
-        read_report: Finds what a worker reported in the text of its log.
+        read_report: Finds what a worker reported, to the agent or in its log.
 
     """
     contents = _read(spool, ended)
@@ -83,7 +84,7 @@ def build(
         notes=tuple(said),
         log=log_path(request.index),
         tail=last_lines(request.folder / log_path(request.index)) if ended.why else (),
-        data=_report(request, read_report),
+        data=_report(request, contents, read_report),
     )
     if request.kind == "traced" and contents.spools:
         launch = _with_trace(launch, request, ended, contents, spool)
@@ -128,13 +129,16 @@ def _identify_main(request: Request, ended: Ended, file: str) -> None:
                 member.injected = True
 
 
-def _report(request: Request, read_report: ReadReport | None) -> dict[str, Any]:
+def _report(
+    request: Request, contents: spool.Contents, read_report: ReadReport | None
+) -> dict[str, Any]:
     if read_report is None:
         return {}
+    told = [note.text for note in contents.notes if note.code == "data"]
     try:
         with (request.folder / log_path(request.index)).open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - REPORT_BYTES))
-            return read_report(log.read().decode("utf-8", "replace"))
+            return read_report(told, log.read().decode("utf-8", "replace"))
     except OSError:
         return {}
 

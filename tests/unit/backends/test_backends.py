@@ -18,7 +18,7 @@ from coldsoak.backends.errors import (
     out_of_memory,
 )
 from coldsoak.backends.numpy import Numpy
-from coldsoak.backends.report import emit, parse_report
+from coldsoak.backends.report import emit, find_report, parse_report
 from coldsoak.backends.timing import Observer, enough
 
 WORKER = Path(backends.__file__).with_name("worker.py")
@@ -206,6 +206,13 @@ def test_reports_survive_a_noisy_log(capsys):
     assert parse_report(log)["checksum"] == 1.5
     assert parse_report("nothing") == {}
     assert parse_report('COLDSOAK-REPORT {"a": 1') == {}
+
+
+def test_what_the_agent_was_told_comes_before_the_log():
+    told = ['{"framework": "numpy", "runs": 2}', '{"cuda_environment": {}}']
+    log = 'COLDSOAK-REPORT {"runs": 3}\n'
+    assert find_report(told, log)["runs"] == 2
+    assert find_report(told[1:], log)["runs"] == 3
 
 
 def test_the_worker_reports_a_case():
