@@ -294,7 +294,7 @@ def _faults(result: Result) -> Iterator[tuple[str, str, str]]:
 def _outvoted(
     outputs: Mapping[str, Mapping[str, float]], tolerance: float
 ) -> Iterator[tuple[str, str]]:
-    """Return the arms that disagree with the one with which most others agree."""
+    """Yield the arms that disagree with the one with which most others agree, and how."""
     agreeing = {
         name: sum(not workloads.agree(mine, other, tolerance) for other in outputs.values())
         for name, mine in outputs.items()

@@ -132,7 +132,10 @@ class Imported(_Array, tag="import"):
 
 
 class Span(_Array, tag="span"):
-    """A stretch of time on one thread that a source can name."""
+    """A stretch of time on one thread that a source can name.
+
+    Of the source ``point``, a moment with a ``value`` in ``args``.
+    """
 
     source: str
     name: str
@@ -174,7 +177,10 @@ class Cost(_Array, tag="cost"):
 
 
 class Note(_Array, tag="note"):
-    """Something the user should hear about the measurement itself."""
+    """Something the user should hear about the measurement itself.
+
+    Of the code ``data``, a JSON object for programs.
+    """
 
     code: str
     text: str
