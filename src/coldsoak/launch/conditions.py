@@ -26,15 +26,17 @@ _CGROUP_ROOT = Path("/sys/fs/cgroup")
 class Limits:
     """Beyond these a launch says more about the machine than about the command.
 
-    The shares of ``knowledge``: a launch is invalid when more than 5 % of its cgroup periods were
-    throttled, when a foreign process was on a GPU, or when others used more than three quarters of all CPU
-    time. None switches a limit off.
+    None or False switches a limit off.
     """
 
     throttled: float | None = 0.05
+    """Share of its cgroup periods that may be throttled, 0 to 1."""
     foreign_cpu: float | None = 0.75
+    """Share of the machine's CPU time that other programs may use, 0 to 1."""
     gpu_foreign: bool = True
+    """No other process may be on a visible card."""
     gpu_throttled: bool = True
+    """No card may be slowed down at the start or the end."""
 
 
 DEFAULT_LIMITS = Limits()

@@ -183,11 +183,7 @@ def read_result(file: Path) -> Result:
             return msgspec.json.decode(data, type=Result)
         return msgspec.convert(_migrated(msgspec.json.decode(data), number, file), type=Result)
     except msgspec.DecodeError as error:
-        raise FormatError(
-            f"{file} is not a result of coldsoak, or it is damaged.",
-            why=str(error),
-            do="coldsoak report last",
-        ) from error
+        raise _damaged(file, str(error)) from error
 
 
 def write_atomically(file: Path, data: bytes) -> None:
@@ -239,11 +235,13 @@ def _format_of(data: bytes, file: Path) -> int:
             why = "the file is empty"
         else:
             why = f"{error} (the file has {len(data)} bytes)"
-        raise FormatError(
-            f"{file} is not a result of coldsoak, or it is damaged.",
-            why=why,
-            do="coldsoak report last",
-        ) from error
+        raise _damaged(file, why) from error
+
+
+def _damaged(file: Path, why: str) -> FormatError:
+    return FormatError(
+        f"{file} is not a result of coldsoak, or it is damaged.", why=why, do="coldsoak report last"
+    )
 
 
 def _migrated(document: dict[str, Any], number: int, file: Path) -> dict[str, Any]:
