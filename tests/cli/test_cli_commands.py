@@ -254,11 +254,13 @@ def test_an_answer_that_cannot_be_printed_is_kept(work):
     assert coldsoak(work, "report", "last").stdout.startswith("The first run takes")
 
 
-@pytest.mark.parametrize("command", ["doctor", "explain", "results"])
+@pytest.mark.parametrize(
+    "command", [["doctor"], ["doctor", "--json"], ["explain"], ["results"], ["schema"]]
+)
 def test_an_answer_that_no_result_holds_is_not_promised_again(work, command):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "coldsoak", command],
+            [sys.executable, "-m", "coldsoak", *command],
             cwd=work,
             env=environment(work),
             stdout=full,

@@ -19,7 +19,7 @@ def devices(
 ) -> None:
     """List the devices: what each installed framework sees, and which names mean the same one."""
     from coldsoak import backends
-    from coldsoak.cli.terminal import answering
+    from coldsoak.cli.terminal import answering, say_json
     from coldsoak.machine.devices import survey
     from coldsoak.report.devices import render
 
@@ -27,10 +27,7 @@ def devices(
     missing = {name: backends.get(name).install for name in backends.names() if name not in present}
     found = survey(present, missing=missing, timeout=timeout)
     if json:
-        import msgspec
-
-        text = msgspec.json.encode(found)
-        typer.echo(msgspec.json.format(text, indent=2).decode())
+        say_json(found)
         return
     with answering() as console:
         render(found, console)

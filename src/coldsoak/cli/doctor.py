@@ -31,15 +31,13 @@ def doctor(
 
     Exit status: 0 all in order, 1 something is bad (with --strict: or doubtful).
     """
+    from coldsoak.cli.terminal import answering, say_json
     from coldsoak.machine.checks.registry import examine
 
     found = examine(_subject(tuple(command or ())))
     if json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        say_json(found)
     else:
-        from coldsoak.cli.terminal import answering
         from coldsoak.report.doctor import render
 
         with answering() as console:

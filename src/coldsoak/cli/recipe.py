@@ -23,6 +23,7 @@ def recipe(
     ] = None,
 ) -> None:
     """Tell what a recipe does and whether it fits here, or print it for a shell or a container."""
+    from coldsoak.cli.terminal import answering, say
     from coldsoak.errors import UsageError
     from coldsoak.remedies.export import FORMS, export
     from coldsoak.remedies.recipe import read
@@ -31,9 +32,8 @@ def recipe(
         raise UsageError(f"There is no form {form}.", do=f"--as {' or '.join(FORMS)}")
     found = read(file)
     if form is not None:
-        typer.echo(export(found, form), nl=False)
+        say(export(found, form))
         return
-    from coldsoak.cli.terminal import answering
     from coldsoak.report.console import print_sheet
     from coldsoak.report.recipe import recipe_sheet
 

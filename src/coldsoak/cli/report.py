@@ -30,6 +30,7 @@ def report(
 ) -> None:
     """Print the answer of a saved result again, or export it."""
     from coldsoak.cli.measuring import Outputs, reread, show, write_outputs
+    from coldsoak.cli.terminal import AGAIN, say
     from coldsoak.errors import UsageError
 
     if markdown and csv:
@@ -40,10 +41,10 @@ def report(
     if markdown:
         from coldsoak.report.markdown import markdown as text
 
-        typer.echo(text(found), nl=False)
+        say(text(found), AGAIN)
     elif csv:
         from coldsoak.report.csvfile import csv_text
 
-        typer.echo(csv_text(found), nl=False)
+        say(csv_text(found), AGAIN)
     else:
         show(found)

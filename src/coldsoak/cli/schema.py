@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
 __all__ = ["schema"]
 
 
@@ -11,7 +9,7 @@ def schema() -> None:
     """Print the JSON Schema of a result file."""
     import msgspec
 
+    from coldsoak.cli.terminal import say_json
     from coldsoak.model.result import Result
 
-    text = msgspec.json.encode(msgspec.json.schema(Result))
-    typer.echo(msgspec.json.format(text, indent=2).decode())
+    say_json(msgspec.json.schema(Result))

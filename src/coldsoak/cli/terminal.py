@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 
     from coldsoak.errors import ColdsoakError
 
-__all__ = ["AGAIN", "INTERRUPTED", "answering", "complain", "err", "out", "refuse_overwriting"]
+__all__ = [
+    "AGAIN",
+    "INTERRUPTED",
+    "answering",
+    "complain",
+    "err",
+    "out",
+    "refuse_overwriting",
+    "say",
+    "say_json",
+]
 
 AGAIN = "coldsoak report last prints it again"
 """What to type when a stored answer could not be printed."""
@@ -73,6 +83,19 @@ def answering(again: str = "") -> Iterator[Console]:
             why=error.strerror or str(error),
             do=again,
         ) from None
+
+
+def say(text: str, again: str = "") -> None:
+    """Print an answer that is finished text, as it is; else as :func:`answering`."""
+    with answering(again) as console:
+        console.file.write(text)
+
+
+def say_json(value: object) -> None:
+    """Print a value of the model as JSON that people can read, too."""
+    import msgspec
+
+    say(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
 def _write_no_more() -> None:
