@@ -32,7 +32,7 @@ from types import BuiltinFunctionType
 from coldsoak_agent.core import agent
 from coldsoak_agent.flow import END, START
 from coldsoak_agent.keys import key_of, reset, shown_file
-from coldsoak_agent.rewrite import SEPARATOR
+from coldsoak_agent.rewrite import ARGUMENTS, SEPARATOR
 
 __all__ = ["add_region", "after_fork", "failed", "flush", "install", "ready_ns"]
 
@@ -41,7 +41,6 @@ _KEPT = 50_000
 _HOT = 50
 _WRITE_EVERY_NS = 5_000_000
 _WORTH_BOOKING_NS = 50_000
-_ARGUMENTS = 4  # bit of a token's role: the call has arguments
 
 _ID, _SITE, _KEY, _THREAD, _NS, _VALUE, _READY, _TWIN, _ENDS = range(9)
 """Fields of a reading: an older reading with the same value; the ends that were paired with it."""
@@ -187,7 +186,7 @@ def _base_of(function):
 def _resolve(token, function, frame):
     base = _base_of(function)
     role = int(token[token.index(":", token.index(":") + 1) + 1])
-    if base is None or (role & _ARGUMENTS and function in _CLOCKS and "gettime" not in base[0]):
+    if base is None or (role & ARGUMENTS and function in _CLOCKS and "gettime" not in base[0]):
         return function
     site = _sites.get((token, base))
     if site is None:
@@ -200,7 +199,7 @@ def _resolve(token, function, frame):
 def _reader(site, function):
     if site.left <= 0:
         make = _counting
-    elif function in _CLOCKS and not site.role & _ARGUMENTS:
+    elif function in _CLOCKS and not site.role & ARGUMENTS:
         make = _end if site.role & 3 == END else _start
     else:
         make = _with_arguments

@@ -26,7 +26,7 @@ __all__ = ["compile_user", "names_of", "parse", "remember", "rewrite"]
 
 SEPARATOR = "\x1f"
 _PARSE_ONLY = 0x400  # ast.PyCF_ONLY_AST without the 5 ms of importing ast
-_ARGUMENTS = 4
+ARGUMENTS = 4  # bit of a token's role, beside those of flow: the call has arguments
 _MOVES_CALLS = sys.version_info >= (3, 10)
 """CPython gives a method call over several lines the position of the method's name."""
 _files = {}
@@ -78,7 +78,7 @@ def rewrite(tree, filename, unique=""):
     found = flow.Flow(tree)
     remember(filename, found)
     for call, scope, role in found.clocks:
-        shape = _ARGUMENTS if call.args or call.keywords else 0
+        shape = ARGUMENTS if call.args or call.keywords else 0
         _hook_clock(call, _token(call, scope, _text(call.func), role | shape, filename, unique))
     for node, scope in found.differences:
         token = _token(node, scope, "-", 0, filename, unique)
