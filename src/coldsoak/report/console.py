@@ -10,7 +10,7 @@ from rich.text import Text
 from coldsoak.report.bench_table import bench_sheets, cause_sheets
 from coldsoak.report.breakeven_table import break_even_sheet
 from coldsoak.report.findings import print_findings
-from coldsoak.report.fix import fix_headline, fix_next_step, fix_notes, fix_sheets
+from coldsoak.report.fix import fix_sheets
 from coldsoak.report.hypotheses import (
     hypotheses_sheet,
     scaling_sheet,
@@ -39,20 +39,17 @@ WIDEST_TABLE = 110
 
 def render(result: Result, console: Console) -> None:
     """Print the whole answer: a sentence, tables, remarks, and the next command to type."""
-    said = fix_headline(result) if result.kind == "fix" else headline(result)
-    print_lines(Text(said, style="bold"), console)
+    print_lines(Text(headline(result), style="bold"), console)
     print_lines(Text(caption(result), style="dim"), console)
     print_findings(result, console)
     for sheet in sheets(result):
         print_sheet(sheet, console)
-    if result.kind == "fix":
-        for text in fix_notes(result):
-            print_lines(Text(f"Note: {text}", style="yellow"), console)
-    else:
-        _print_remarks(result, console)
+    if result.kind != "fix":  # whose table says how many pairs there were
+        _print_counts(result, console)
+    for text in notes(result):
+        print_lines(Text(f"Note: {text}", style="yellow"), console)
     console.print()
-    command = fix_next_step(result) if result.kind == "fix" else next_step(result)
-    step = Text.assemble(("Next: ", "dim"), (command, "bold cyan"))
+    step = Text.assemble(("Next: ", "dim"), (next_step(result), "bold cyan"))
     console.print(step, soft_wrap=True)
 
 
@@ -168,7 +165,7 @@ def _cell(text: str, column: Column, console: Console) -> Text:
     return Text(drawn, style="cyan")
 
 
-def _print_remarks(result: Result, console: Console) -> None:
+def _print_counts(result: Result, console: Console) -> None:
     console.print()
     for line in _counts(result):
         print_lines(Text(line, style="dim"), console)
@@ -176,8 +173,6 @@ def _print_remarks(result: Result, console: Console) -> None:
         print_lines(Text(f"{text}.", style="red"), console)
         for line in tail:
             print_lines(Text(line, style="dim"), console, indent=2 * INDENT)
-    for text in notes(result):
-        print_lines(Text(f"Note: {text}", style="yellow"), console)
 
 
 def _counts(result: Result) -> list[str]:

@@ -21,13 +21,20 @@ def markdown(result: Result) -> str:
     blocks = [f"**{headline(result)}**", caption(result)]
     blocks += finding_blocks(result.findings)
     blocks += [_table(sheet) for sheet in sheets(result)]
+    if result.kind != "fix":  # whose table says how many pairs there were
+        blocks += _counts(result)
+    blocks += [f"Note: {text}" for text in notes(result)]
+    return "\n\n".join(block for block in dict.fromkeys(blocks) if block) + "\n"
+
+
+def _counts(result: Result) -> list[str]:
+    blocks = []
     for summary in result.summaries:
         blocks.append(counts_line(result, summary))
         blocks.append(sources_line(result, summary.arm))
     for text, tail in failures(result):
         blocks.append(f"{text}.\n\n```\n" + "\n".join(tail) + "\n```")
-    blocks += [f"Note: {text}" for text in notes(result)]
-    return "\n\n".join(block for block in dict.fromkeys(blocks) if block) + "\n"
+    return blocks
 
 
 def _table(sheet: Sheet) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from coldsoak.findings.words import plural
 from coldsoak.model.causes import Cause
+from coldsoak.report.fix import fix_next_step, fix_notes
 from coldsoak.report.ledger_table import STEADY, breakdowns
 from coldsoak.report.select import failed, lead, looked_into
 
@@ -107,6 +108,8 @@ def _how(result: Result, launch: Launch) -> str:
 
 def notes(result: Result) -> list[str]:
     """Return what the reader should hear about the measurement, each once."""
+    if result.kind == "fix":
+        return fix_notes(result)
     launches = [launch for launch in result.launches if launch.round > 0]
     good = [one for one in launches if one.status == "ok" and not one.invalid] or launches
     said = Counter(
@@ -198,10 +201,16 @@ def sources_line(result: Result, arm: str) -> str:
 
 def next_step(result: Result) -> str:
     """Return the command that a reader of this result would most likely want next."""
+    if result.kind == "fix":
+        return fix_next_step(result)
     measured = [summary for summary in result.summaries if summary.n]
     if not measured:
         logs = any(launch.log for launch in failed(result.launches))
         return _again(result, "--echo") if logs and result.kind == "run" else "coldsoak --help"
+    return _after_measuring(result, measured)
+
+
+def _after_measuring(result: Result, measured: list[Summary]) -> str:
     summary = measured[0]
     main = lead(result, summary)
     if summary.stopped_by == "failure":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldsoak.findings.words import plural
+from coldsoak.report.fix import fix_headline
 from coldsoak.report.hypotheses import main_cause
 from coldsoak.report.numbers import duration, quantity
 from coldsoak.report.select import arm_of, failed, goal, lead, looked_into, spoken
@@ -20,7 +21,9 @@ WORTH_NAMING = 1.05
 
 
 def headline(result: Result) -> str:
-    """Return what ``result`` says about the first run, as one sentence."""
+    """Return what ``result`` says, as one sentence: about the first run, or what a fix gained."""
+    if result.kind == "fix":
+        return fix_headline(result)
     measured = [summary for summary in result.summaries if summary.n]
     if not measured:
         return _nothing(result)

@@ -11,6 +11,7 @@ from coldsoak.model.recipe import Ingredient, Recipe, Trial
 from coldsoak.model.result import Arm, Launch, Note, Options, Result
 from coldsoak.report.console import render
 from coldsoak.report.fix import fix_headline, fix_next_step, fix_notes, left_out_sheet
+from coldsoak.report.markdown import markdown
 
 
 def an_estimate(point, half=0.1, n=8, **fields):
@@ -163,6 +164,13 @@ def test_replaced_launches_are_counted(result, count, says):
         index=0, round=1, arm="unchanged", kind="timed", wall_ns=1, invalid="the CPU was busy"
     )
     assert says in fix_notes(replace(result, launches=(spoilt,) * count))
+
+
+def test_markdown_says_what_was_gained_and_warns_too(result):
+    moved = {**result.comparisons, "placebo": a_ratio(0.8, "faster")}
+    said = markdown(replace(result, comparisons=moved))
+    assert said.startswith(f"**{fix_headline(result)}**")
+    assert "Note: The placebo came out faster" in said
 
 
 def test_remedies_that_were_not_tried_are_counted_and_listed_on_request(result):
