@@ -142,8 +142,9 @@ def _judge(folder: Folder) -> Iterator[Verdict]:
             yield Verdict(code="cache-off", state="warn", what=f"{title} is off.", why=why, do=do)
         return
     at = f"{title} is {folder.path}"
-    lasting = f"export {variable}=/a/disk/that/stays"
-    if not folder.writable:
+    if folder.writable:
+        yield _judge_place(folder, at)
+    else:
         yield Verdict(
             code="cache-unwritable",
             state="bad",
@@ -151,33 +152,37 @@ def _judge(folder: Folder) -> Iterator[Verdict]:
             why="Nothing is kept: each process compiles again.",
             do=f"export {variable}=$HOME/.cache/{variable.lower()}",
         )
-    elif folder.temporary or folder.kind in _MEMORY:
+
+
+def _judge_place(folder: Folder, at: str) -> Verdict:
+    """Tell whether a cache that can be written stays; ``at`` is its name and path."""
+    lasting = f"export {folder.cache.variable}=/a/disk/that/stays"
+    if folder.temporary or folder.kind in _MEMORY:
         where = folder.kind if folder.kind in _MEMORY else "a temporary folder"
-        yield Verdict(
+        return Verdict(
             code="cache-in-temporary-place",
             state="warn",
             what=f"{at}, {where}{_content(folder)}.",
             why="It is gone after a restart, and with the container.",
             do=lasting,
         )
-    elif folder.kind in _NETWORK:
-        yield Verdict(
+    if folder.kind in _NETWORK:
+        return Verdict(
             code="cache-on-network",
             state="warn",
             what=f"{at}, on {folder.kind}{_content(folder)}.",
             why="Processes that start together compile the same things and wait for each other.",
             do=lasting,
         )
-    elif folder.kind == "overlay":
-        yield Verdict(
+    if folder.kind == "overlay":
+        return Verdict(
             code="cache-in-container",
             state="warn",
             what=f"{at}, in the container's own layer{_content(folder)}.",
             why="It is gone with the container.",
             do=f"Mount a volume there: docker run -v cache:{folder.path}",
         )
-    else:
-        yield Verdict(code="cache", state="ok", what=f"{at}{_content(folder)}.")
+    return Verdict(code="cache", state="ok", what=f"{at}{_content(folder)}.")
 
 
 def _content(folder: Folder) -> str:
