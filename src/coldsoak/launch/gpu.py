@@ -8,20 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from coldsoak.machine.nvml import slowdowns
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = ["CoolDown", "GpuState", "Gpus"]
 
 _LIBRARY = "libnvidia-ml.so.1"
-
-_SLOWDOWN = {
-    0x08: "hardware slowdown",
-    0x20: "software thermal slowdown",
-    0x40: "hardware thermal slowdown",
-    0x80: "power brake",
-}
-"""Bits of nvmlClocksEventReasons that mean trouble; idle and power cap are everyday states."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +95,7 @@ class Gpus:
             "memory_mhz": lambda: nvml.nvmlDeviceGetClockInfo(card, nvml.NVML_CLOCK_MEM),
             "temperature_c": lambda: nvml.nvmlDeviceGetTemperature(card, nvml.NVML_TEMPERATURE_GPU),
             "power_w": lambda: nvml.nvmlDeviceGetPowerUsage(card) / 1000,
-            "slowdown": lambda: _names(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(card)),
+            "slowdown": lambda: slowdowns(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(card)),
         }
         values = {
             name: value for name, ask in asked.items() if (value := self._try(ask)) is not None
@@ -118,10 +112,6 @@ class Gpus:
             return ask()
         except self._nvml.NVMLError:
             return None
-
-
-def _names(bits: int) -> list[str]:
-    return [name for bit, name in _SLOWDOWN.items() if bits & bit]
 
 
 class CoolDown:

@@ -13,9 +13,23 @@ from coldsoak.model.base import Frozen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Card", "Cards", "User", "read"]
+__all__ = ["Card", "Cards", "User", "read", "slowdowns"]
 
 T = TypeVar("T")
+
+_SLOWDOWN = {
+    0x08: "hardware slowdown",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "power brake",
+}
+"""Bits of nvmlClocksEventReasons that mean trouble; idle and power cap are everyday states."""
+
+
+def slowdowns(bits: int) -> list[str]:
+    """Return what slows a card down, of the reasons in ``bits``."""
+    return [name for bit, name in _SLOWDOWN.items() if bits & bit]
+
 
 Nvml = Any
 """The module ``pynvml``, which has no types."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from coldsoak.machine.checks.base import Verdict
+from coldsoak.machine.nvml import slowdowns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,14 +17,6 @@ if TYPE_CHECKING:
     from coldsoak.machine.nvml import Card, Cards
 
 __all__ = ["Clocks", "ComputeMode", "DriverVersion", "Mig", "Neighbours", "Persistence", "Present"]
-
-_SLOWDOWN = {
-    0x08: "hardware slowdown",
-    0x20: "software thermal slowdown",
-    0x40: "hardware thermal slowdown",
-    0x80: "power brake",
-}
-"""Bits of nvmlClocksEventReasons that mean trouble; idle and power cap are everyday states."""
 
 _GPU_BUILDS = ("cuda-runtime", "cupy-cuda", "jax-cuda")
 
@@ -214,9 +207,9 @@ class Clocks(_OfCards):
 
     def judge(self, seen: tuple[Card, ...]) -> Iterator[Verdict]:
         """Expect no slowdown; idle clocks are told, not blamed."""
-        slow = [card for card in seen if any(card.slowdown & bit for bit in _SLOWDOWN)]
+        slow = [card for card in seen if slowdowns(card.slowdown)]
         for card in slow:
-            reasons = ", ".join(text for bit, text in _SLOWDOWN.items() if card.slowdown & bit)
+            reasons = ", ".join(slowdowns(card.slowdown))
             heat = f" at {card.temperature_c} °C" if card.temperature_c is not None else ""
             yield Verdict(
                 code=self.code,
