@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from coldsoak.launch.schedule import Costs, Extras
     from coldsoak.model.result import Arm, Launch, LaunchKind, Options, Result
 
-__all__ = ["Looks", "headline"]
+__all__ = ["Looks", "Reason", "headline"]
 
 Reason = Literal["target", "budget", "maximum", "fixed"]
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from coldsoak.launch.looks import Looks
 from coldsoak.launch.schedule import TRACED_COST, extras_for
 from coldsoak.stats import estimate, paired, stopping, summary
 
 if TYPE_CHECKING:
+    from coldsoak.launch.looks import Reason
     from coldsoak.launch.schedule import Costs, Extras
     from coldsoak.model.estimate import Ratio
     from coldsoak.model.result import Arm, LaunchKind, Options, Result
@@ -47,8 +48,6 @@ TRIALS_SHARE = 0.65
 FEWEST = estimate.minimum_n(0.95)
 """Pairs below which there is no interval."""
 QUICK = stopping.QUICK_LOOKS[0]
-
-Reason = Literal["target", "budget", "maximum", "fixed"]
 
 
 def corrected_level(remedies: int) -> float:
