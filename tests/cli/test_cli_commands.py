@@ -236,10 +236,10 @@ def test_without_traces_there_is_nothing_to_attribute_again(work):
 ONCE = ["run", "--launches", "1", "--no-trace", sys.executable, "slow.py"]
 
 
-def test_an_answer_that_cannot_be_printed_is_kept(work):
+def printed_to_a_full_disk(work, words):
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "coldsoak", *ONCE],
+        return subprocess.run(
+            [sys.executable, "-m", "coldsoak", *words],
             cwd=work,
             env=environment(work),
             stdout=full,
@@ -248,6 +248,10 @@ def test_an_answer_that_cannot_be_printed_is_kept(work):
             timeout=120,
             check=False,
         )
+
+
+def test_an_answer_that_cannot_be_printed_is_kept(work):
+    done = printed_to_a_full_disk(work, ONCE)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "coldsoak report last prints it again" in done.stderr
@@ -258,17 +262,7 @@ def test_an_answer_that_cannot_be_printed_is_kept(work):
     "command", [["doctor"], ["doctor", "--json"], ["explain"], ["results"], ["schema"]]
 )
 def test_an_answer_that_no_result_holds_is_not_promised_again(work, command):
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "coldsoak", *command],
-            cwd=work,
-            env=environment(work),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+    done = printed_to_a_full_disk(work, command)
     assert done.returncode == 2
     assert "The answer cannot be printed." in done.stderr
     assert "Traceback" not in done.stderr
