@@ -142,18 +142,15 @@ def _libraries_in(folder):
     except OSError:
         return []
     return [
-        (_version(name), os.path.join(folder, name))
+        (int(_version(name)), os.path.join(folder, name))
         for name in names
-        if name.startswith("libcupti.so.") and _version(name)
+        if name.startswith("libcupti.so.") and _version(name).isdigit()
     ]
 
 
 def _version(name):
-    parts = name[len("libcupti.so.") :].split(".")
-    try:
-        return tuple(int(part) for part in parts)
-    except ValueError:
-        return ()
+    """Return what follows the name; only a soname's is one number (a toolkit has 2025.3.1 too)."""
+    return name[len("libcupti.so.") :]
 
 
 class _Cupti(object):
