@@ -186,17 +186,28 @@ def test_explain_lists_every_cause_and_prints_a_page(work):
     assert page.startswith("lazy_kernel_load")
 
 
-def test_help_loads_none_of_the_heavy_libraries():
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["fix", "-h"]])
+def test_help_loads_none_of_the_heavy_libraries(words):
     code = (
         "import sys\n"
         "from coldsoak.cli import main\n"
-        "try: main(['--help'])\n"
+        f"try: main({words})\n"
         "except SystemExit: pass\n"
-        "heavy = {'rich.table', 'rich.live', 'msgspec', 'scipy', 'numpy', 'psutil', 'altair'}\n"
+        "heavy = {'rich.table', 'rich.live', 'msgspec', 'scipy', 'numpy', 'psutil', 'altair',\n"
+        "         'pydantic'}\n"
         "print('LOADED', sorted(heavy & set(sys.modules)))\n"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.splitlines()[-1] == "LOADED []"
+
+
+def test_help_speaks_of_words_and_not_of_types(work):
+    run_help = coldsoak(work, "run", "--help").stdout
+    assert run_help.startswith("Usage: coldsoak run [OPTIONS] COMMAND")
+    assert "  COMMAND  What to measure" in run_help
+    assert "[default: 60]" in run_help
+    assert "[1 or more]" in run_help
+    assert "WORKLOAD  matmul" in coldsoak(work, "bench", "--help").stdout
 
 
 def test_bench_compares_frameworks_that_are_there(work):

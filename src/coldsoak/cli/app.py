@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,12 +21,17 @@ from coldsoak.cli import (
 )
 from coldsoak.cli import fix as fix_command
 from coldsoak.cli import recipe as recipe_command
+from coldsoak.cli.helping import Command, Group
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["app"]
 
 # Rich help takes twice as long to draw and reads no better in a log file.
 app = typer.Typer(
     name="coldsoak",
+    cls=Group,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -54,43 +59,40 @@ def _coldsoak(
     """Why is the first run slow, and what makes it fast?
 
     coldsoak starts fresh processes of your command, measures the first run against the later ones,
-    and says where the difference goes. Try: coldsoak run -- python script.py
+    and says where the difference goes. Try:
+
+      coldsoak run -- python script.py
     """
 
 
-# The first argument that is no option begins the measured command, whose options are its own.
-_COMMAND_FOLLOWS = {"allow_interspersed_args": False}
+def _add(
+    name: str, command: Callable[..., None], short: str = "", *, follows: bool = False
+) -> None:
+    """List a command; with ``follows`` its first argument begins a command with its own options."""
+    settings = {"allow_interspersed_args": False} if follows else {}
+    app.command(name, cls=Command, short_help=short or None, context_settings=settings)(command)
 
-app.command(
-    "run",
-    short_help="Say why the first run of COMMAND is slow.",
-    context_settings=_COMMAND_FOLLOWS,
-)(run.run)
-app.command("bench", short_help="The same for a known workload: frameworks, devices, shapes.")(
-    bench.bench
-)
-app.command(
+
+_add("run", run.run, "Say why the first run of COMMAND is slow.", follows=True)
+_add("bench", bench.bench, "The same for a known workload: frameworks, devices, shapes.")
+_add(
     "fix",
-    short_help="Try the remedies that apply, and write a recipe of those proved.",
-    context_settings=_COMMAND_FOLLOWS,
-)(fix_command.fix)
-app.command("recipe", short_help="Tell what a recipe does, or print it as plain commands.")(
-    recipe_command.recipe
+    fix_command.fix,
+    "Try the remedies that apply, and write a recipe of those proved.",
+    follows=True,
 )
-app.command("report")(report.report)
-app.command("explain", short_help="Say what a cause or a finding is, and what helps.")(
-    explain.explain
-)
-app.command("devices", short_help="List the devices that each installed framework sees.")(
-    devices.devices
-)
-app.command(
+_add("recipe", recipe_command.recipe, "Tell what a recipe does, or print it as plain commands.")
+_add("report", report.report)
+_add("explain", explain.explain, "Say what a cause or a finding is, and what helps.")
+_add("devices", devices.devices, "List the devices that each installed framework sees.")
+_add(
     "doctor",
-    short_help="Look for what would slow first runs or spoil their measurement.",
-    context_settings=_COMMAND_FOLLOWS,
-)(doctor.doctor)
-app.command("results")(results.results)
-app.command("schema")(schema.schema)
+    doctor.doctor,
+    "Look for what would slow first runs or spoil their measurement.",
+    follows=True,
+)
+_add("results", results.results)
+_add("schema", schema.schema)
 
 # These parse their options themselves, before Typer is imported; here they are listed.
 for _name, _listed in (

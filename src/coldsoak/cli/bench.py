@@ -32,7 +32,9 @@ def bench(
         str, typer.Option(metavar="N[,N…]", help="Sizes, or named ones: size=56,batch=4;size=112.")
     ] = "100,1000",
     dtype: Annotated[str, typer.Option(metavar="TYPE", help="Element type.")] = "float32",
-    inner: Annotated[int, typer.Option(min=1, metavar="N", help="Products in one run.")] = 10,
+    inner: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Repetitions that make one run.")
+    ] = 10,
     runs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Runs in one launch; else 20 to 200.")
     ] = None,

@@ -32,8 +32,9 @@ def fix(
     goal: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(GOALS),
-            help="What is to become faster; else the first result, or the exit without a region.",
+            metavar="GOAL",
+            help="What is to become faster: first-result, first-region or exit; else the first "
+            "result, or the exit where there is no region.",
         ),
     ] = None,
     budget: opt.Budget = 600.0,
