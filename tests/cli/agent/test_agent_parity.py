@@ -99,6 +99,11 @@ SCRIPTS = {
         "import atexit\n"
         "atexit.register(lambda: print('exit', '__file__' in globals()))\nraise SystemExit(2)\n"
     ),
+    "excepthook-file": (
+        "import sys\n"
+        "sys.excepthook = lambda *error: print('hook', '__file__' in globals())\n"
+        "raise ValueError('v')\n"
+    ),
     "atexit-error": "import atexit\natexit.register(lambda: 1 / 0)\n",
     "excepthook": (
         "import sys\n"

@@ -208,6 +208,8 @@ class _Script:
         if self._running:
             process.main_raised(monotonic_ns(), partial(forget_file, self._globals))
             _flush_streams()
+            if sys.version_info >= (3, 14):  # it reports the exception after its tidying, not before
+                forget_file(self._globals)
 
 
 def _flush_streams():
