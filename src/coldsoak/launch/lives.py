@@ -12,7 +12,7 @@ from coldsoak.model.result import Child
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from coldsoak.launch.spool import File
+    from coldsoak.launch.spoolfile import File
 
 __all__ = ["Life", "find", "phase", "strangers"]
 

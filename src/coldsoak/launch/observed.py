@@ -11,6 +11,7 @@ import msgspec
 from coldsoak.launch import agentless, spool, trace
 from coldsoak.launch.command import find_python
 from coldsoak.launch.logs import log_path
+from coldsoak.launch.spoolfile import records
 from coldsoak.launch.tail import last_lines
 from coldsoak.model.result import Child, Conditions, Launch, Note, Series
 
@@ -150,7 +151,7 @@ def _with_trace(
     place = request.folder / trace_path(request.index)
     try:
         made = trace.build(
-            [list(spool.records(path)) for path in contents.spools],
+            [list(records(path)) for path in contents.spools],
             launch=launch,
             folder=folder,
             t0_ns=ended.t0,

@@ -15,7 +15,7 @@ from coldsoak.model.result import Execution, Series, Site
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from coldsoak.launch.spool import File
+    from coldsoak.launch.spoolfile import File
 
 __all__ = ["Found", "Kind", "find"]
 

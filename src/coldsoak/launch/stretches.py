@@ -15,7 +15,7 @@ from coldsoak.model.result import Execution, ImportCost, Process, Series, Site, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from coldsoak.launch.spool import File
+    from coldsoak.launch.spoolfile import File
     from coldsoak.model import spool
 
 __all__ = ["import_costs", "partition", "process"]

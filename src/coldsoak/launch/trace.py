@@ -14,6 +14,7 @@ import msgspec
 from coldsoak.errors import FormatError
 from coldsoak.launch import cupti, onednn
 from coldsoak.launch.columns import Columns, describe
+from coldsoak.launch.evidence import last_word, over_processes
 from coldsoak.launch.perfdata import read_perf
 from coldsoak.launch.procsampler import FILE_NAME, add_proc_samples
 from coldsoak.launch.samples import Birth, HostFrames, PerfReader
@@ -98,7 +99,8 @@ class _Builder:
     births: dict[int, Birth] = field(default_factory=dict)
     started: list[tuple[int, spool.Child]] = field(default_factory=list)
     readers: list[PerfReader] = field(default_factory=list)
-    sources: dict[str, list[SourceState]] = field(default_factory=dict)
+    said: list[dict[str, SourceState]] = field(default_factory=list)
+    """How the sources fared, in each process and as the parent sees them."""
     info: dict[str, str] = field(default_factory=dict)
     period_ns: int = _DEFAULT_PERIOD_NS
 
@@ -130,13 +132,13 @@ class _Builder:
             if isinstance(record, spool.Imported):
                 self._import(pid, record, with_compile=not has_compile)
             elif isinstance(record, spool.Source):
-                states[record.name] = _state(record, states.get(record.name))
-            elif isinstance(record, spool.File):
-                self._bulk(pid, record, states)
+                states[record.name] = last_word(record, states.get(record.name))
             else:
                 self._record(pid, record)
-        for name, state in states.items():
-            self.sources.setdefault(name, []).append(state)
+        for record in records:  # what the files show outlives what the agent said after them
+            if isinstance(record, spool.File):
+                self._bulk(pid, record, states)
+        self.said.append(states)
 
     def _record(self, pid: int, record: spool.Record) -> None:
         if isinstance(record, spool.Span):
@@ -157,14 +159,15 @@ class _Builder:
         pid = min(self.processes.values(), key=lambda process: process.start_ns).pid
         track = self.columns.track(pid, pid)
         with log.open(encoding="utf-8", errors="replace") as lines:
-            for made in onednn.parse(lines):
-                if made.start_ms:
-                    start = round(made.start_ms * 1e6) - system_to_monotonic
-                    times = start, start + round(made.duration_ms * 1e6)
-                    detail = f"hit={'cache_hit' in made.operation}, key={made.problem}"
-                    name = f"{made.kind} {made.implementation}"
-                    self.columns.span(track, "onednn", name, times, detail=detail)
-                    self.sources["onednn"] = [SourceState(name="onednn", state="on")]
+            stamped = [made for made in onednn.parse(lines) if made.start_ms]
+        for made in stamped:
+            start = round(made.start_ms * 1e6) - system_to_monotonic
+            times = start, start + round(made.duration_ms * 1e6)
+            detail = f"hit={'cache_hit' in made.operation}, key={made.problem}"
+            name = f"{made.kind} {made.implementation}"
+            self.columns.span(track, "onednn", name, times, detail=detail)
+        if stamped:
+            self.said.append({"onednn": SourceState(name="onednn", state="on")})
 
     def finish(self, launch: Launch, children: Sequence[Child]) -> Trace:
         """Resolve code addresses, join the process tree, and return the trace."""
@@ -187,7 +190,7 @@ class _Builder:
             frames=frames,
             off_cpu=self.columns.off_cpus(),
             events=events,
-            sources=tuple(merge(states) for _, states in sorted(self.sources.items())),
+            sources=over_processes(self.said),
             info={**self.info, **paths},
             strings=self.columns.strings,
             tracks=self.columns.tracks,
@@ -233,8 +236,7 @@ class _Builder:
             elif record.kind == "cupti":
                 self._cupti(pid, path)
         except (OSError, ValueError, KeyError) as error:
-            reason = f"the bulk file cannot be read: {error}"
-            states[record.kind] = SourceState(name=record.kind, state="lost", reason=reason)
+            _lose(states, record.kind, f"the bulk file cannot be read: {error}")
 
     def _perf(self, path: Path, info: dict[str, Any], states: dict[str, SourceState]) -> None:
         data = read_perf(path, info["ids"])
@@ -247,17 +249,11 @@ class _Builder:
         self.births.update(reader.births)
         self.info["perf.kernel"] = "no" if mode == "user" else "yes"
         self.info["perf.minor_period"] = str(info.get("minor_period", 1))
-        before = states.get("perf")
-        lost = data.lost + (before.lost if before else 0)
-        reason = before.reason if before else ""
         if not data.records:
-            states["perf"] = SourceState(name="perf", state="lost", reason="no record was written")
-        elif lost or data.truncated:
-            reason = "the end of the file is missing" if data.truncated else reason
-            cost = before.cost_ns if before else 0
-            states["perf"] = SourceState(
-                name="perf", state="lost", reason=reason, lost=lost, cost_ns=cost
-            )
+            _lose(states, "perf", "no record was written")
+        elif data.lost or data.truncated:
+            reason = "the end of the file is missing" if data.truncated else ""
+            _lose(states, "perf", reason, data.lost)
 
     def _look_from_outside(self) -> None:
         """Use what the parent saw in /proc where perf saw nothing."""
@@ -268,7 +264,7 @@ class _Builder:
         if period:
             self.period_ns = period
         state = SourceState(name="proc", state="on", reason="thread states about every 10 ms")
-        self.sources["proc"] = [state]
+        self.said.append({"proc": state})
 
     def _cupti(self, pid: int, path: Path) -> None:
         records = cupti.read(path)
@@ -362,28 +358,9 @@ def _ended(process: TraceProcess, end_ns: int) -> TraceProcess:
     return msgspec.structs.replace(process, end_ns=end_ns)
 
 
-def _state(record: spool.Source, before: SourceState | None) -> SourceState:
-    """Return the last word of a source; its cost and losses are the largest that it named."""
-    state: Any = record.state if record.state in {"on", "off", "lost"} else "lost"
-    return SourceState(
-        name=record.name,
-        state=state,
-        reason=record.reason,
-        cost_ns=max(record.cost_ns, before.cost_ns if before else 0),
-        lost=max(record.lost, before.lost if before else 0),
-    )
-
-
-def merge(states: Sequence[SourceState]) -> SourceState:
-    """Return one state for a source that ran in several processes.
-
-    Lost records anywhere count; else one process where it was on suffices, since that one samples
-    its descendants too. Costs and losses add up.
-    """
-    rank = {"lost": 0, "on": 1, "off": 2}
-    chosen = min(states, key=lambda state: rank[state.state])
-    return msgspec.structs.replace(
-        chosen,
-        cost_ns=sum(state.cost_ns for state in states),
-        lost=sum(state.lost for state in states),
+def _lose(states: dict[str, SourceState], name: str, reason: str, lost: int = 0) -> None:
+    """Note that records of a source are missing; without a ``reason`` its own words stay."""
+    before = states.get(name) or SourceState(name=name, state="on")
+    states[name] = msgspec.structs.replace(
+        before, state="lost", reason=reason or before.reason, lost=before.lost + lost
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import coldsoak
-from coldsoak.launch import spool
+from coldsoak.launch.spoolfile import records
 from coldsoak.launch.trace import build
 from coldsoak.model.result import Launch
 from coldsoak.model.trace import Trace, unpack
@@ -88,10 +88,10 @@ def traced(tmp_path):
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        records = [list(spool.records(path)) for path in sorted(folder.glob("*.jsonl"))]
-        records.sort(key=lambda file: file[0].begin_ns)
+        spools = [list(records(path)) for path in sorted(folder.glob("*.jsonl"))]
+        spools.sort(key=lambda file: file[0].begin_ns)
         launch = Launch(index=0, round=0, arm="base", kind="traced")
-        return Seen(build(records, launch=launch, folder=folder, t0_ns=t0), records)
+        return Seen(build(spools, launch=launch, folder=folder, t0_ns=t0), spools)
 
     return run
 

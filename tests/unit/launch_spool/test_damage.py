@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coldsoak.launch import spool as reader
+from coldsoak.launch.spoolfile import records
 from coldsoak.model import spool
 
 
@@ -75,16 +76,16 @@ def test_notes_are_passed_on_once(write, read):
     assert [(one.code, one.text) for one in read().notes] == [(note.code, note.text)]
 
 
-def test_the_last_word_of_a_source_counts_over_all_processes(write, read):
+def test_sources_are_those_of_all_processes(write, read):
     write().add(
         spool.Source("perf", "on", "", 100),
         spool.Source("perf", "lost", "ring full", 300, 7),
         spool.Source("cupti", "off", "no CUDA"),
     )
     write(11, 40).add(spool.Source("perf", "on", "", 50), spool.Source("cupti", "on", "", 5))
-    perf, cupti = read().sources
+    cupti, perf = read().sources
     assert (perf.state, perf.lost, perf.cost_ns, perf.reason) == ("lost", 7, 350, "ring full")
-    assert (cupti.state, cupti.cost_ns) == ("on", 5)
+    assert (cupti.state, cupti.cost_ns, cupti.reason) == ("on", 5, "")
 
 
 def test_bulk_files_lie_beside_the_spool(tmp_path, write, read):
@@ -97,7 +98,15 @@ def test_bulk_files_lie_beside_the_spool(tmp_path, write, read):
 def test_spans_stay_in_the_files_until_they_are_asked_for(write, read):
     write().add(spool.Span("dlopen", "libx.so", 10, 1, 2, {"bytes": 3})).raw(b"[broken\n")
     (path,) = read().spools
-    assert [type(record) for record in reader.records(path)] == [spool.Process, spool.Span]
+    assert [type(record) for record in records(path)] == [spool.Process, spool.Span]
+
+
+def test_records_begin_with_the_process_where_its_line_was_lost_too(tmp_path):
+    line = msgspec.json.encode(spool.Phase("exit", 1_000_050_000_000, 10)) + b"\n"
+    path = tmp_path / "10-1000020000000.jsonl"
+    path.write_bytes(b'["process",broken\n' + line)
+    process, phase = records(path)
+    assert (process.pid, process.begin_ns, phase.name) == (10, 1_000_020_000_000, "exit")
 
 
 @given(data=st.binary(max_size=200), cut=st.integers(0, 400))

@@ -9,7 +9,7 @@ import pytest
 from coldsoak.errors import FormatError
 from coldsoak.launch.procsampler import FILE_NAME, ProcSampler
 from coldsoak.launch.symbols import Kernel
-from coldsoak.launch.trace import build, load_trace, merge, save
+from coldsoak.launch.trace import build, load_trace, save
 from coldsoak.model import spool
 from coldsoak.model.result import Child, Launch, SourceState
 from coldsoak.model.trace import TRACE_FORMAT, unpack
@@ -176,13 +176,12 @@ def test_the_last_word_of_a_source_counts_with_its_largest_cost(tmp_path):
     )
 
 
-def test_one_process_that_samples_is_enough_and_costs_add_up():
-    on = SourceState(name="perf", state="on", cost_ns=5)
-    off = SourceState(name="perf", state="off", reason="process 10 samples this one too", cost_ns=2)
-    lost = SourceState(name="perf", state="lost", lost=3)
-    assert merge([off, on]) == SourceState(name="perf", state="on", cost_ns=7)
-    assert merge([on, lost]).state == "lost"
-    assert merge([on, lost]).lost == 3
+def test_a_bulk_file_that_is_not_whole_outlives_what_the_agent_says_later(tmp_path):
+    on = spool.Source("perf", "on", "user and kernel at 1 kHz of CPU time", 7)
+    trace = make(tmp_path, perf_file(), on)
+    (perf,) = trace.sources
+    assert (perf.state, perf.cost_ns) == ("lost", 7)
+    assert perf.reason.startswith("the bulk file cannot be read")
 
 
 def test_children_without_an_agent_join_the_tree(tmp_path):
