@@ -52,7 +52,7 @@ def extract(trace: Trace, launch: Launch, log: str = "") -> Facts:
     return Facts(
         cards=tuple(_cards(trace)),
         work=tuple(operations.work(launch)),
-        device_seen=any(s.name == "cupti" and s.state != "off" for s in trace.sources),
+        device_seen=any(s.name == "cupti" and s.state == "on" for s in trace.sources),
         kernels=operations.kernels(slice(None), KERNELS_OF_A_LAUNCH),
         copies=operations.copies(slice(None)),
         memory=tuple(_memory(trace)),

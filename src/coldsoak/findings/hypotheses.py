@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
+from coldsoak.findings.words import source_text
 from coldsoak.model.causes import Cause
 
 if TYPE_CHECKING:
@@ -129,11 +130,12 @@ def _blind(view: View, arm: str) -> str:
     """Return why the card could not be watched; empty when it was, or when there is none."""
     if not view.gpus:
         return ""
-    states = view.sources(arm)
-    cupti = states.get("cupti")
+    cupti = view.sources(arm).get("cupti")
     if cupti is None:
         return "CUPTI was off"
-    return "" if cupti.state == "on" else f"CUPTI was {cupti.state}: {cupti.reason}"
+    if cupti.state == "lost":
+        return f"CUPTI {source_text(cupti)}"
+    return "" if cupti.state == "on" else f"CUPTI was off: {cupti.reason}"
 
 
 def _cold(ledger: Ledger) -> dict[Cause, float]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["View"]
 
+_LACKS = {"on": 0, "lost": 1, "off": 2}
+
 
 class View:
     """Reads a result; never changes it."""
@@ -159,8 +161,14 @@ class View:
         ]
 
     def sources(self, arm: str) -> dict[str, SourceState]:
-        """Return the sources of evidence of the traced launches by name."""
-        return {s.name: s for launch in self.launches(arm, "traced") for s in launch.sources}
+        """Return the sources of evidence by name, each as in the traced launch that lacks most."""
+        seen: dict[str, SourceState] = {}
+        for launch in self.launches(arm, "traced"):
+            for source in launch.sources:
+                known = seen.get(source.name)
+                if known is None or _LACKS[source.state] > _LACKS[known.state]:
+                    seen[source.name] = source
+        return seen
 
     def env(self, arm: str) -> dict[str, str]:
         """Return the environment of the launches of ``arm``."""

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-__all__ = ["bytes_text", "plural", "rate_text", "runs_text", "seconds_text", "share_text"]
+if TYPE_CHECKING:
+    from coldsoak.model.result import SourceState
+
+__all__ = [
+    "bytes_text",
+    "plural",
+    "rate_text",
+    "runs_text",
+    "seconds_text",
+    "share_text",
+    "source_text",
+]
 
 _TIMES = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 
@@ -56,3 +68,11 @@ def runs_text(count: int) -> str:
 def plural(count: int, one: str, many: str = "") -> str:
     """Return ``count`` with the noun in the right number."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def source_text(source: SourceState) -> str:
+    """Return what keeps a source from being whole: ``off (no device)``, ``lost 7 records``."""
+    if source.lost:
+        return f"lost {plural(source.lost, 'record')}"
+    reason = f" ({source.reason})" if source.reason else ""
+    return f"lost records{reason}" if source.state == "lost" else f"{source.state}{reason}"

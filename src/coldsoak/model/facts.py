@@ -106,7 +106,7 @@ class Facts(Frozen, kw_only=True):
     work: tuple[Work, ...] = ()
     """Of the first and the last 25 runs of each series; empty when no device work was seen."""
     device_seen: bool = False
-    """CUPTI was on, so that no work means that there was none."""
+    """CUPTI was on and lost nothing, so that no work means that there was none."""
     kernels: tuple[KernelUse, ...] = ()
     """Of the whole launch, the 24 with the most time."""
     copies: tuple[Copied, ...] = ()

@@ -7,7 +7,7 @@ import shlex
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from coldsoak.findings.words import plural
+from coldsoak.findings.words import plural, source_text
 from coldsoak.model.causes import Cause
 from coldsoak.report.fix import fix_next_step, fix_notes
 from coldsoak.report.ledger_table import STEADY, breakdowns
@@ -192,10 +192,7 @@ def sources_line(result: Result, arm: str) -> str:
         for source in launch.sources
         if source.state != "on" or source.lost
     }
-    texts = [
-        f"{s.name} lost {plural(s.lost, 'record')}" if s.lost else f"{s.name} off ({s.reason})"
-        for s in states.values()
-    ]
+    texts = [f"{source.name} {source_text(source)}" for source in states.values()]
     return "Not seen: " + "; ".join(texts) + "." if texts else ""
 
 

@@ -8,7 +8,7 @@ import pytest
 from coldsoak.findings import extract
 from coldsoak.findings.facts import messages_of, placements_of
 from coldsoak.launch.trace import load_trace
-from coldsoak.model.result import Launch
+from coldsoak.model.result import Launch, SourceState
 
 DATA = Path(__file__).parents[2] / "data" / "ledger"
 
@@ -36,6 +36,13 @@ def test_each_later_run_queues_the_same_work(name):
     later = [w for w in extract(trace, launch).work if w.run > 0 and w.kernel_count]
     assert later
     assert len({work.kernel_count for work in later}) == 1
+
+
+@pytest.mark.parametrize(("state", "seen"), [("on", True), ("lost", False), ("off", False)])
+def test_only_a_source_that_lost_nothing_shows_that_there_was_no_work(state, seen):
+    launch, trace = recorded("torch")
+    sources = (SourceState(name="cupti", state=state),)
+    assert extract(msgspec.structs.replace(trace, sources=sources), launch).device_seen is seen
 
 
 def test_facts_survive_the_file():

@@ -24,12 +24,12 @@ def ledger(launch, **milliseconds):
     )  # fmt: skip
 
 
-def judge(make, *, gpu=True, cupti="on", lines=(), **milliseconds):
+def judge(make, *, gpu=True, cupti="on", lost=0, lines=(), **milliseconds):
     maker = make(gpu=gpu)
     for _ in range(2):
         maker.launch(r=[101, *[1.0] * 5])
     maker.launch("traced", r=[101, *[1.0] * 5])
-    state = SourceState(name="cupti", state=cupti, reason="no rights")
+    state = SourceState(name="cupti", state=cupti, reason="no rights", lost=lost)
     maker.launches[-1] = replace(maker.launches[-1], sources=(state,))
     made = ledger(3, **milliseconds)
     made = replace(made, lines=(*made.lines, *lines))
@@ -53,6 +53,23 @@ def test_what_could_not_be_seen_is_not_refuted(make):
     assert "no rights" in found.named("data movement").evidence
     assert found.named("imports").verdict == "confirmed"
     assert found.named("compiling").verdict == "refuted"
+
+
+@pytest.mark.parametrize(
+    ("lost", "text"), [(1234, "CUPTI lost 1,234 records"), (0, "CUPTI lost records (no rights)")]
+)
+def test_lost_records_cannot_refute_either(make, lost, text):
+    found = judge(make, cupti="lost", lost=lost, import_python=100).named("data movement")
+    assert (found.verdict, found.evidence) == ("not seen", text)
+
+
+def test_of_several_traced_launches_the_one_that_lacks_most_counts(make):
+    maker = make(gpu=True)
+    for state in ("on", "off", "lost", "on"):
+        maker.launch("traced", r=[101, 1.0])
+        source = SourceState(name="cupti", state=state)
+        maker.launches[-1] = replace(maker.launches[-1], sources=(source,))
+    assert View(maker.result()).sources("command")["cupti"].state == "off"
 
 
 def test_without_a_card_there_is_nothing_to_see(make):

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from coldsoak.model.result import Note, Options
+from coldsoak.model.result import Note, Options, SourceState
 from coldsoak.report.remarks import counts_line, failures, next_step, notes, sources_line
 from coldsoak.report.sentence import headline
 
@@ -129,6 +129,19 @@ def test_missing_frameworks_share_a_line(bench):
 def test_silent_sources_are_announced(two_devices):
     assert sources_line(two_devices, "command") == ("Not seen: perf off (perf_event_open refused).")
     assert sources_line(two_devices, "another") == ""
+
+
+def test_lost_records_are_told_from_a_source_that_was_off(two_devices):
+    states = (
+        SourceState(name="cupti", state="lost", reason="torch.profiler took CUPTI over"),
+        SourceState(name="io", state="off"),
+        SourceState(name="perf", state="lost", reason="user and kernel at 1 kHz", lost=1),
+        SourceState(name="torch", state="on", reason="torch 2.13"),
+    )
+    launches = tuple(replace(one, sources=states) for one in two_devices.launches)
+    assert sources_line(replace(two_devices, launches=launches), "command") == (
+        "Not seen: cupti lost records (torch.profiler took CUPTI over); io off; perf lost 1 record."
+    )
 
 
 def test_figures_up_to_a_failure_are_not_called_what_was_waited_for(no_region):
