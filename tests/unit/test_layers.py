@@ -1,6 +1,7 @@
 """Imports only point left, as docs/architecture.md says."""
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,17 +14,21 @@ ALLOWED = {
     "errors": set(),
     "model": {"errors"},
     "regions": set(),
+    "inject": set(),
     "stats": BASE,
     "workloads": BASE,
     "backends": BASE | {"workloads"},
-    "machine": MEASURING,
-    "launch": MEASURING | {"machine"},
+    "machine": MEASURING | {"inject"},
+    "launch": MEASURING | {"inject", "machine"},
     "ledger": MEASURING,
     "findings": MEASURING | {"ledger"},
-    "remedies": MEASURING | {"ledger", "findings", "launch", "machine"},
+    "remedies": MEASURING | {"inject", "ledger", "findings", "launch", "machine"},
     "report": MEASURING | {"ledger", "findings", "remedies", "machine"},
 }
 """What each part may import besides itself; parts that are not named are the outermost layer."""
+
+SHARED = {"coldsoak.inject.coldsoak_agent.cuda"}
+"""Modules of the agent that the parent imports as well."""
 
 INNER = sorted(ALLOWED)
 
@@ -67,6 +72,34 @@ def test_every_package_has_a_place():
 def test_the_agent_imports_nothing_of_coldsoak():
     for file in (SOURCE / "inject").rglob("*.py"):
         assert not set(imported_parts(file)), file
+
+
+def test_only_modules_that_say_so_are_shared_with_the_agent():
+    wanted = {
+        node.module
+        for part in INNER
+        for file in files_of(part)
+        if file.exists() and part != "inject"
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("coldsoak.inject")
+    }
+    assert wanted == SHARED
+
+
+@pytest.mark.parametrize("module", sorted(SHARED))
+def test_a_shared_module_takes_the_standard_library_alone_and_does_nothing(module):
+    tree = ast.parse((SOURCE.parent / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
+    assert "parent imports this module too" in ast.get_docstring(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            assert {alias.name for alias in node.names} <= sys.stdlib_module_names
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module.partition(".")[0] in sys.stdlib_module_names
+            assert not node.level
+    inert = ast.Expr | ast.Import | ast.ImportFrom | ast.Assign | ast.FunctionDef | ast.If
+    assert all(isinstance(node, inert) for node in tree.body)
+    loose = [node.value for node in tree.body if isinstance(node, ast.Expr)]
+    assert all(isinstance(value, ast.Constant) for value in loose)
 
 
 def test_the_reader_of_imports_sees_them_all(tmp_path):

@@ -4,7 +4,6 @@
 ``COLDSOAK_SPOOL`` and ``COLDSOAK_PREHEAT`` it only hands over. The program ends up with the
 ``sys.path`` and the ``sys.modules`` that it would have had.
 """
-# ruff: noqa: INP001 (site wants it at the top of a sys.path entry)
 
 from time import monotonic_ns
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from coldsoak.inject.coldsoak_agent.cuda import VARIABLES as CUDA_VARIABLES
 from coldsoak.model.recipe import Preheat
 from coldsoak.model.result import Arm
 from coldsoak.remedies.apply import apply
-from coldsoak.remedies.cuda import CUDA_VARIABLES
 from coldsoak.remedies.evidence import proof_file
 from coldsoak.remedies.setting import with_flags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from coldsoak.remedies.base import Context, Remedy
+    from coldsoak.remedies.base import Change, Context, Remedy
 
-__all__ = ["FLAG_VARIABLES", "Mixture", "arm_of", "mix"]
+__all__ = ["FLAG_VARIABLES", "Mixture", "arm_of", "clash", "mix"]
 
 FLAG_VARIABLES = frozenset({"XLA_FLAGS", "TF_XLA_FLAGS"})
 """Variables that hold many flags: remedies add to them instead of replacing them."""
@@ -54,6 +54,22 @@ def mix(context: Context, remedies: Sequence[Remedy]) -> Mixture:
     if preheat.context:
         preheat = msgspec.structs.replace(preheat, env_at_init=_at_init(context, env, unset))
     return Mixture(env=env, unset=tuple(unset), preheat=preheat, parts=parts)
+
+
+def clash(context: Context, remedy: Remedy, others: Sequence[Remedy]) -> str:
+    """Return which of ``others`` gives another value to a variable that ``remedy`` changes, if any."""
+    mine = _variables(remedy.change(context))
+    for other in others:
+        theirs = _variables(other.change(context))
+        if any(mine[name] != theirs[name] for name in mine.keys() & theirs.keys()):
+            return other.id
+    return ""
+
+
+def _variables(change: Change) -> dict[str, str | None]:
+    """Return what a change makes of the variables that hold one value; None for removed."""
+    values = {**dict.fromkeys(change.unset), **change.env}
+    return {name: value for name, value in values.items() if name not in FLAG_VARIABLES}
 
 
 def arm_of(name: str, baseline: Arm, context: Context, mixture: Mixture) -> Arm:

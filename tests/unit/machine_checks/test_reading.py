@@ -216,14 +216,16 @@ def test_residency_sums_the_large_libraries(tmp_path):
     assert (found.resident, found.total) == (1 << 20, 2 << 20)
 
 
-def test_libcupti_is_found_beside_the_interpreters_packages(tmp_path):
+def test_libcupti_is_found_where_the_interpreter_looks_for_packages(tmp_path):
     put(tmp_path / "nvidia/cuda_cupti/lib/libcupti.so.12")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "CUDA_HOME": str(tmp_path)}
     subject = Subject(
-        environment={"CUDA_HOME": str(tmp_path)},
-        python=Interpreter(folders=(str(tmp_path),)),
+        environment=environment,
+        python=interpreter.ask(sys.executable, environment),
         cards=Cards(cards=(Card(index=0),)),
     )
-    assert observers.Cupti().read(subject).library.endswith("libcupti.so.12")
+    found = observers.Cupti().read(subject).library
+    assert found == str(tmp_path / "nvidia/cuda_cupti/lib/libcupti.so.12")
 
 
 def test_an_interpreter_describes_itself_without_importing_a_framework(tmp_path):

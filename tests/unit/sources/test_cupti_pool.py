@@ -60,30 +60,3 @@ def test_each_buffer_is_given_once_and_drained_whole():
         check=False,
     )
     assert done.returncode == 0, done.stderr
-
-
-def test_the_newest_soname_is_opened_whoever_brings_it(tmp_path):
-    """The long version of a toolkit's file is a date, which says nothing beside a soname."""
-    wheels = tmp_path / "packages" / "nvidia"
-    toolkit = tmp_path / "toolkit" / "extras" / "CUPTI" / "lib64"
-    for folder, names in (
-        (wheels / "cu13" / "lib", ["libcupti.so.13", "libcupti_static.a"]),
-        (wheels / "cuda_cupti" / "lib", ["libcupti.so.12"]),
-        (toolkit, ["libcupti.so", "libcupti.so.12", "libcupti.so.2025.1.1"]),
-    ):
-        folder.mkdir(parents=True)
-        for name in names:
-            (folder / name).touch()
-    program = (
-        f"import sys; sys.path[:0] = [{str(INJECT)!r}, {str(tmp_path / 'packages')!r}]\n"
-        "from coldsoak_agent.sources import cupti; print(cupti._find_library())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={"CUDA_HOME": str(tmp_path / "toolkit")},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert done.stdout.strip() == str(wheels / "cu13" / "lib" / "libcupti.so.13")

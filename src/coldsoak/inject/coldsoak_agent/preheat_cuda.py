@@ -3,23 +3,8 @@
 import os
 import time
 
+from coldsoak_agent.cuda import VARIABLES
 from coldsoak_agent.preheat import Unfit, Unwanted, command_line
-
-VARIABLES = (
-    "CUDA_VISIBLE_DEVICES",
-    "CUDA_DEVICE_ORDER",
-    "CUDA_MODULE_LOADING",
-    "CUDA_MODULE_DATA_LOADING",
-    "CUDA_CACHE_PATH",
-    "CUDA_CACHE_DISABLE",
-    "CUDA_CACHE_MAXSIZE",
-    "CUDA_DEVICE_MAX_CONNECTIONS",
-    "CUDA_LAUNCH_BLOCKING",
-    "CUDA_FORCE_PTX_JIT",
-    "CUDA_MPS_PIPE_DIRECTORY",
-    "NVIDIA_TF32_OVERRIDE",
-)
-# What the driver reads once, in cuInit
 
 DEVICE_FILE = "/dev/nvidiactl"
 MIG_INSTANCES = "/proc/driver/nvidia/capabilities"

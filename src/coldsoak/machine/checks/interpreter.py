@@ -38,7 +38,7 @@ print('COLDSOAK ' + json.dumps({
     'executable': sys.executable, 'version': '.'.join(map(str, sys.version_info[:3])),
     'tag': sys.implementation.cache_tag or '', 'prefix': sys.pycache_prefix or '',
     'writes_bytecode': not sys.dont_write_bytecode, 'packages': where, 'versions': versions,
-    'folders': sorted({paths['purelib'], paths['platlib']})}))
+    'folders': sorted({paths['purelib'], paths['platlib']}), 'path': list(filter(None, sys.path))}))
 """
 
 
@@ -54,6 +54,8 @@ class Interpreter(Frozen, kw_only=True):
     writes_bytecode: bool = True
     folders: tuple[str, ...] = ()
     """Its site-packages."""
+    path: tuple[str, ...] = ()
+    """``sys.path``: where it looks for packages, in order."""
     packages: dict[str, str] = msgspec.field(default_factory=dict)
     """Folders of the packages among :data:`FRAMEWORKS`; found by name, never imported."""
     versions: dict[str, str] = msgspec.field(default_factory=dict)

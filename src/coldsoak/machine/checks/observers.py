@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coldsoak.inject.coldsoak_agent.cuda import INJECTIONS, find_cupti
 from coldsoak.machine.checks.base import Verdict
 
 if TYPE_CHECKING:
@@ -83,14 +82,10 @@ class Cupti:
 
     def read(self, subject: Subject) -> Tracer:
         """Look for the library and for other tools."""
-        taken = (
-            name
-            for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
-            if subject.environment.get(name)
-        )
+        taken = (name for name in INJECTIONS if subject.environment.get(name))
         return Tracer(
             cards=len(subject.cards.cards),
-            library=next(_libraries(subject), ""),
+            library=find_cupti(subject.python.path, subject.environment) or "",
             injected=next(taken, ""),
         )
 
@@ -118,14 +113,3 @@ class Cupti:
             )
         else:
             yield Verdict(code=self.code, state="ok", what=f"CUDA records: {seen.library}.")
-
-
-def _libraries(subject: Subject) -> Iterator[str]:
-    for folder in subject.python.folders:
-        yield from map(
-            str, sorted(Path(folder, "nvidia").glob("c*/lib/libcupti.so.*"), reverse=True)
-        )
-    for name in ("CUDA_HOME", "CUDA_PATH"):
-        home = subject.environment.get(name) or "/usr/local/cuda"
-        place = os.path.join(home, "extras/CUPTI/lib64")  # noqa: PTH118
-        yield from map(str, sorted(Path(place).glob("libcupti.so.*"), reverse=True))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from coldsoak.inject.coldsoak_agent.cuda import VARIABLES as CUDA_VARIABLES
 from coldsoak.model.causes import Cause
 from coldsoak.model.recipe import Preheat
 from coldsoak.remedies.base import Change, Context, Seen, Verified
-from coldsoak.remedies.cuda import CUDA_VARIABLES
 from coldsoak.remedies.evidence import stages
 from coldsoak.remedies.setting import Setting
 

@@ -18,6 +18,7 @@ import os
 import sys
 import time
 
+from coldsoak_agent.cuda import INJECTIONS, VARIABLES, find_cupti
 from coldsoak_agent.sources import Off
 
 NAME = "cupti"
@@ -62,10 +63,10 @@ def start(agent):
     global _state
     if not (os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/nvidia0")):
         raise Off("no NVIDIA device")
-    for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"):
+    for name in INJECTIONS:
         if os.environ.get(name):
             raise Off("another tool is injected (%s is set)" % name)
-    path = _find_library()
+    path = find_cupti(sys.path, os.environ)
     if path is None:
         raise Off(
             "libcupti not found: install the extra cuda12 or cuda13, or a CUDA build of the framework"
@@ -94,8 +95,6 @@ def _note_environment(agent):
     """Say which of CUDA's variables were set in the end: a program may set them after its start."""
     import json
 
-    from coldsoak_agent.preheat_cuda import VARIABLES
-
     found = {name: os.environ[name] for name in VARIABLES if name in os.environ}
     agent.note("data", json.dumps({"cuda_environment": found}))
 
@@ -116,41 +115,6 @@ def yield_to(who):
         _state.agent.source(
             NAME, "lost", "%s of the program took CUPTI over" % who, _state.cost_ns, 0
         )
-
-
-def _find_library():
-    """Return the newest libcupti of this environment, or None."""
-    found = []
-    for folder in sys.path:
-        base = os.path.join(folder, "nvidia")
-        try:
-            names = os.listdir(base)
-        except OSError:
-            continue
-        for name in names:
-            if name == "cuda_cupti" or name.startswith("cu1"):
-                found += _libraries_in(os.path.join(base, name, "lib"))
-    for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
-        if home:
-            found += _libraries_in(os.path.join(home, "extras", "CUPTI", "lib64"))
-    return max(found)[1] if found else None
-
-
-def _libraries_in(folder):
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return []
-    return [
-        (int(_version(name)), os.path.join(folder, name))
-        for name in names
-        if name.startswith("libcupti.so.") and _version(name).isdigit()
-    ]
-
-
-def _version(name):
-    """Return what follows the name; only a soname's is one number (a toolkit has 2025.3.1 too)."""
-    return name[len("libcupti.so.") :]
 
 
 class _Cupti(object):
