@@ -57,6 +57,22 @@ def test_whatever_is_encoded_is_json_of_the_same_value(agent_module, value):
             msgspec.json.decode(line)
 
 
+def test_a_flush_that_another_thread_forestalls_writes_nothing(spool):
+    class Forestalled:
+        """A lock that another thread holds until it has written everything."""
+
+        def __enter__(self):
+            del spool._buffer[:]
+
+        def __exit__(self, *_):
+            return None
+
+    spool.emit("cost", "a", 1, 2, 3)
+    spool._lock = Forestalled()
+    spool.flush()
+    assert not Path(spool.path).exists()
+
+
 def test_records_stay_in_memory_until_a_flush_point(spool):
     spool.emit("note", "a", "first")
     assert not Path(spool.path).exists()

@@ -180,7 +180,7 @@ class Spool:
                 fields = buffer[:]
                 del buffer[: len(fields)]
                 count = fields.count(_END)
-                if not self.dead:
+                if fields and not self.dead:
                     encoder = self._encoder_for(count)
                     lines = [_line(record, encoder) for record in _split(fields)]
                     self._write(("\n".join(lines) + "\n").encode("utf-8", "replace"))
