@@ -18,6 +18,7 @@ from coldsoak.launch.gpu import CoolDown
 from coldsoak.launch.looks import Looks
 from coldsoak.launch.progress import Progress, Silent
 from coldsoak.launch.request import Executor, LaunchInterrupted, Request
+from coldsoak.launch.room import Room
 from coldsoak.launch.running import interruptible
 from coldsoak.launch.schedule import EXTRA_SHARE, Costs, Extras, Permuter, Round
 from coldsoak.model.result import Arm, Launch, Machine, Note, Options, Result, StoppedBy
@@ -140,6 +141,8 @@ class _Session:
         self._extras = Extras((), 0.0)
         self._looks = looks
         self._stopped: StoppedBy | None = None
+        limited = kind == "bench" and len(arms) > 1 and options.launches is None
+        self._room = Room(arms, options.budget_s if limited else None)
         self.result = Result(
             version=__version__,
             id=store.create(command),
@@ -205,6 +208,7 @@ class _Session:
 
     def _rounds(self) -> None:
         self._round(Round("timed", 0))
+        self._leave_out()
         if self._queues_on_the_cpu():
             self._extras = self._wanted(synced=True)
         timed = 0
@@ -219,6 +223,15 @@ class _Session:
         self._stopped = reason
         while self._affordable() and self._extra(timed):
             continue
+        for code, text in self._room.said():
+            self._note(code, text)
+
+    def _leave_out(self) -> None:
+        """Go on without the arms for which there is no time."""
+        out = {arm.name for arm in self._room.unopened}
+        if out:
+            self._arms = [arm for arm in self._arms if arm.name not in out]
+            self._update(arms=tuple(arm for arm in self.result.arms if arm.name not in out))
 
     def _affordable(self) -> bool:
         """Whether the next extra round still fits: what was reserved for them is theirs."""
@@ -257,10 +270,19 @@ class _Session:
                 self._until_valid(Round("timed", 0), arm, position)
 
     def _round(self, this: Round) -> None:
+        """Launch each arm once, in random order; where time is short, round 0 in that of the plan."""
         before = self._elapsed()
-        for position, arm in enumerate(self._order.order(self._arms)):
-            self._until_valid(this, arm, position)
-        self._costs.book(this.kind, self._elapsed() - before)
+        planned = self._room.limited and this.number == 0
+        arms = list(self._arms) if planned else self._order.order(self._arms)
+        fitted = 0
+        for position, arm in enumerate(arms):
+            began = self._elapsed()
+            if self._room.fits(this, arm, began):
+                fitted += 1
+                self._until_valid(this, arm, position)
+                self._room.book(this, arm, self._elapsed() - began)
+        if fitted == len(arms) or this.number == 0:  # what round 0 leaves out has no other round
+            self._costs.book(this.kind, self._elapsed() - before)
 
     def _until_valid(self, this: Round, arm: Arm, position: int) -> None:
         """Launch an arm in its round; an invalid launch is replaced at once, so pairs stay pairs."""
@@ -274,7 +296,10 @@ class _Session:
             if this.number == 0:
                 self._failed_first(arm, launch)
                 return
-            if not self._replacements.grant(launch, valid=len(self._valid_timed())):
+            valid = len(self._valid_timed())
+            if valid and self._late():
+                return
+            if not self._replacements.grant(launch, valid=valid):
                 raise _GivenUpError(
                     f"{self._replacements.count} launches were invalid and at most 20 % are "
                     f"replaced, so the session stopped; the last one: {failures.describe(launch)}"
@@ -354,6 +379,11 @@ class _Session:
 
     def _elapsed(self) -> float:
         return self._clock() - self._began
+
+    def _late(self) -> bool:
+        """Whether the time is spent, where there is a limit."""
+        options = self.result.options
+        return options.launches is None and self._elapsed() > options.budget_s
 
     def _sum_up(self, *, complete: bool) -> None:
         by = self._stopped or "failure"

@@ -12,6 +12,7 @@ from coldsoak.launch.store import Store
 from coldsoak.model.ledger import Ledger
 from coldsoak.model.result import (
     Arm,
+    Case,
     Conditions,
     Device,
     Execution,
@@ -64,6 +65,11 @@ def noisy():
         yield good(1.0 + 0.5 * (number % 4))
 
 
+def case_of(name):
+    """The case of an arm that is called by its framework and its shape."""
+    return Case(workload="matmul", framework=name.split()[0], device="cpu")
+
+
 class Bench:
     """Runs sessions on recorded launches; each launch takes ``cost`` seconds."""
 
@@ -71,7 +77,7 @@ class Bench:
         self.store = Store(home)
         self.now = 0.0
 
-    def __call__(self, recorded, *arms, cost=2.0, kind="run", known=SERIES, **rest):
+    def __call__(self, recorded, *arms, cost=2.0, kind="run", known=SERIES, cases=False, **rest):
         def spend(request):
             self.now += cost(request) if callable(cost) else cost
 
@@ -79,7 +85,10 @@ class Bench:
         names = {name: rest.pop(name) for name in list(rest) if name in Options.__struct_fields__}
         self.executor = RecordedExecutor(recorded, known=known, on_launch=spend)
         return measure(
-            [Arm(name=name, argv=(name,)) for name in arms or ("a",)],
+            [
+                Arm(name=name, argv=(name,), case=case_of(name) if cases else None)
+                for name in arms or ("a",)
+            ],
             Options(**fields | names),
             kind=kind,
             command=("a",),
@@ -124,6 +133,68 @@ def test_the_budget_ends_it(session):
     assert result.summaries[0].stopped_by == "budget"
     assert len(result.launches) == 10
     assert session.now <= 20.0
+
+
+def frameworks(request):
+    """Seconds of a launch of the arms below: the heavy one takes ten times as long."""
+    return 10.0 if request.arm.name.startswith("heavy") else 1.0
+
+
+ARMS = ("heavy 100", "light 100", "heavy 1000", "light 1000")
+
+
+def test_a_bench_keeps_the_budget_and_says_what_it_left_out(session):
+    result = session(
+        steady(), *ARMS, kind="bench", trace=True, budget_s=28.0, cost=frameworks, cases=True
+    )
+    assert (
+        session.order[:4]
+        == [
+            (0, "timed", "heavy 100"),
+            (0, "timed", "light 100"),
+            (0, "timed", "light 1000"),  # heavy 1000 would take what the others are still to have
+            *session.order[3:4],
+        ]
+    )
+    assert session.now <= 28.0
+    assert {arm.name for arm in result.arms} == {"heavy 100", "light 100", "light 1000"}
+    assert all(summary.n >= 1 for summary in result.summaries)
+    texts = {note.code: note.text for note in result.notes}
+    assert texts["arms_left_out"] == "no time was left for heavy 1000"
+    assert "causes in heavy 100; --budget 80 " in texts["causes_left_out"]
+    traced = {launch.arm for launch in result.launches if launch.kind == "traced"}
+    assert traced == {"light 100", "light 1000"}
+
+
+def test_a_bench_with_room_leaves_nothing_out(session):
+    result = session(
+        steady(), *ARMS, kind="bench", trace=True, budget_s=500.0, cost=frameworks, cases=True
+    )
+    assert len(result.arms) == 4
+    assert result.notes == ()
+    assert session.now <= 500.0
+
+
+def test_a_bench_that_becomes_slow_stops_in_the_middle_of_its_first_round(session):
+    def slower(request):
+        return 1.0 if request.round == 0 else 30.0
+
+    result = session(steady(), *"abcd", kind="bench", budget_s=20.0, cost=slower)
+    assert [order[0] for order in session.order] == [0, 0, 0, 0, 1]
+    assert sorted(summary.n for summary in result.summaries) == [0, 0, 0, 1]
+    assert result.notes[0].code == "arms_left_out"
+    assert result.complete
+
+
+def test_an_invalid_launch_is_not_replaced_when_the_time_is_spent(session):
+    busy = good(invalid="other programs used 70 % of the CPU")
+    result = session(
+        [good(), good(), busy, good()],
+        budget_s=6.5,
+        cost=lambda one: 4.0 if one.index == 2 else 2.0,
+    )
+    assert len(result.launches) == 3
+    assert result.summaries[0].n == 1
 
 
 def test_a_fixed_number_ignores_the_budget(session):
