@@ -34,6 +34,8 @@ class Trial(Frozen, kw_only=True):
     title: str
     arm: str = ""
     """Name of the arm that had it; empty when it was not tried."""
+    against: str = ""
+    """Name of the arm that lacked it; empty for the unchanged command."""
     applies: bool = True
     why: str = ""
     """Why it was not tried, or what made it a candidate."""

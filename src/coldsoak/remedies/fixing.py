@@ -16,18 +16,17 @@ from coldsoak.model.result import Arm, Note
 from coldsoak.remedies.checking import CheckingExecutor
 from coldsoak.remedies.contexts import context_of
 from coldsoak.remedies.goals import goal_for
-from coldsoak.remedies.judge import Judge
-from coldsoak.remedies.mixture import arm_of, mix
+from coldsoak.remedies.judge import Judge, Sides
+from coldsoak.remedies.mixture import arm_of, clash, mix
 from coldsoak.remedies.rank import rank
 from coldsoak.remedies.recipe import recipe_of
 from coldsoak.remedies.registry import ADVICE, PLACEBO, REMEDIES, find
 from coldsoak.remedies.trials import (
     BASELINE,
-    EARLY,
-    ONCE,
     PLACEBO_ARM,
-    TRIALS_SHARE,
+    TOGETHER,
     Trials,
+    carries_each,
     corrected_level,
     ratio_of,
 )
@@ -129,6 +128,8 @@ class _Fix:
     interpreter: Interpreter = field(init=False)
     candidates: list[Candidate] = field(init=False)
     notes: list[str] = field(default_factory=list)
+    whole: bool = False
+    """All remedies are tried together first."""
 
     def __post_init__(self) -> None:
         arm = self.diagnosis.arms[0]
@@ -137,20 +138,28 @@ class _Fix:
         self.context, self.interpreter = context_of(
             self.diagnosis, self.store.folder(self.diagnosis.id), self.goal, folder.resolve()
         )
-        ranked = rank(
+        self.candidates = rank(
             self.context,
             REMEDIES,
             named=self.named,
             excluded=self.wanted.excluded,
             folklore=self.wanted.folklore,
         )
-        self.candidates = self._affordable(ranked)
 
     def run(
         self, progress: Progress | None, attribute: Attribute | None, executor: Executor | None
     ) -> Fixed:
+        whole = self._begins_with_all()
+        if whole:
+            self.candidates = self._fit_together()
         self.candidates = [self._prepared(one) for one in self.candidates]
         tried = self._tried()
+        self.whole = whole and len(tried) > 1
+        if self.whole:
+            self.notes.append(
+                f"{self.options.budget_s:.0f} s are too short for {len(tried)} remedies by "
+                "themselves, so they were tried together first and then without each"
+            )
         self._raise_pairs(len(tried))
         advice = tuple((one.title, text) for one in ADVICE if (text := one.text(self.context)))
         if not tried:
@@ -163,8 +172,9 @@ class _Fix:
             self.goal,
             [one.remedy.id for one in tried],
             launch_s=self._launch_s(),
-            choose=self._winners,
+            choose=self._effective if self.whole else self._winners,
             make=self._make,
+            whole=self.whole,
         )
         executor = executor or ProcessExecutor()
         if self.wanted.check:
@@ -187,20 +197,33 @@ class _Fix:
     def _tried(self) -> list[Candidate]:
         return [one for one in self.candidates if not one.left_out]
 
-    def _affordable(self, ranked: list[Candidate]) -> list[Candidate]:
-        """Leave out the last of the ranking when the budget does not even carry the early look."""
-        launch_s = self._launch_s()
-        if self.options.launches is not None or not launch_s:
-            return ranked
-        room = int(self.options.budget_s * TRIALS_SHARE / (launch_s * (EARLY + ONCE))) - 2
-        kept, found = 0, []
-        for one in ranked:
-            if not one.left_out and (kept := kept + 1) > max(room, 1):
-                why = "not tried: the budget is too short; raise --budget or name it with --remedy"
-                found.append(one._replace(left_out=why))
-            else:
-                found.append(one)
+    def _begins_with_all(self) -> bool:
+        """Whether the budget is too short for each remedy by itself."""
+        launch_s, remedies = self._launch_s(), len(self._tried())
+        if self.options.launches is not None or remedies < 2:
+            return False
+        return not carries_each(self.options.budget_s, launch_s, remedies)
+
+    def _fit_together(self) -> list[Candidate]:
+        """Leave out what must not be, or cannot be, tried with all the others."""
+        found: list[Candidate] = []
+        for one in self.candidates:
+            inside = [other.remedy for other in found if not other.left_out]
+            why = one.left_out or self._apart(one.remedy, inside)
+            found.append(one._replace(left_out=why))
         return found
+
+    def _apart(self, remedy: Remedy, inside: Sequence[Remedy]) -> str:
+        """Return why ``remedy`` cannot be tried with those ``inside``; empty when it can."""
+        alone = f"the budget is too short to try it by itself; --remedy {remedy.id} does"
+        whole = next((one for one in self._tried() if remedy.id in one.remedy.covers), None)
+        if whole is not None:
+            return f"it is part of {whole.remedy.id}"
+        allowed = self.wanted.numerics or remedy.id in self.named
+        if remedy.numerics == "may change" and not allowed:
+            return f"results may change, and {alone}"
+        other = clash(self.context, remedy, inside)
+        return f"it cannot go with {other}, and {alone}" if other else ""
 
     def _prepared(self, one: Candidate) -> Candidate:
         if not one.left_out:
@@ -230,6 +253,8 @@ class _Fix:
     def _arms(self, tried: Sequence[Candidate]) -> list[Arm]:
         base = self._baseline()
         placebo = arm_of(PLACEBO_ARM, base, self.context, mix(self.context, [PLACEBO]))
+        if self.whole:
+            return [base, placebo, self._make(TOGETHER, [one.remedy.id for one in tried])]
         singles = [
             arm_of(one.remedy.id, base, self.context, mix(self.context, [one.remedy]))
             for one in tried
@@ -247,7 +272,7 @@ class _Fix:
         return [remedy for remedy in REMEDIES if remedy.id in ids]
 
     def _judge(self, result: Result) -> Judge:
-        level = corrected_level(len(self._tried()))
+        level = corrected_level(1 if self.whole else len(self._tried()))
         return Judge(self.context, self.goal, self.store.folder(result.id), level)
 
     def _winners(self, result: Result) -> list[str]:
@@ -259,6 +284,13 @@ class _Fix:
         good = [one for one in good if one.remedy not in covered]
         return [one.remedy for one in sorted(good, key=_point)]
 
+    def _effective(self, result: Result) -> list[str]:
+        """Return the remedies in the whole that are not seen to have had no effect."""
+        judge = self._judge(result)
+        sides = Sides(BASELINE, TOGETHER)
+        trials = [judge.trial(result, one, sides) for one in self._tried()]
+        return [one.remedy for one in trials if one.took_effect is not False]
+
     def _kept_out(self, judge: Judge, trial: Trial) -> str:
         return judge.may_be_used(trial, numerics=self.wanted.numerics, named=self.named)
 
@@ -269,7 +301,7 @@ class _Fix:
         trials = {
             one.remedy.id: judge.left_out(one, "")
             if one.left_out
-            else judge.trial(result, one, why=looks.given_up.get(one.remedy.id, ""))
+            else judge.trial(result, one, Sides(*looks.sides_of(one.remedy.id)))
             for one in self.candidates
         }
         recipe, notes = self._recipe(result, looks, judge, trials)
@@ -306,7 +338,8 @@ class _Fix:
         """Return the recipe of the best arm that is proved, and what is to be said about it."""
         notes: list[str] = []
         for members, arm in self._proposals(result, looks):
-            fixed = result.options.launches is not None or len(members) > 1
+            planned = len(members) > 1 and not self.whole
+            fixed = result.options.launches is not None or planned
             proof = ratio_of(result, self.goal, BASELINE, arm, fixed=fixed)
             if proof is None or proof.verdict != "faster":
                 notes.append(f"{', '.join(members)} together are not shown to be faster")
@@ -314,6 +347,9 @@ class _Fix:
             outputs = judge.outputs(result, arm)
             if outputs.state == "differ" and not self.wanted.numerics:
                 notes.append(f"{', '.join(members)} together give other outputs: {outputs.why}")
+                continue
+            if self.whole and self._slows_later_runs(judge, result, members, arm):
+                notes.append(f"with {', '.join(members)} together later runs become slower")
                 continue
             recipe = recipe_of(
                 result,
@@ -328,16 +364,16 @@ class _Fix:
             return recipe, notes
         return None, notes
 
+    def _slows_later_runs(
+        self, judge: Judge, result: Result, members: Sequence[str], arm: str
+    ) -> bool:
+        steady = judge.steady(result, BASELINE, arm)
+        asked = set(members) <= set(self.named)
+        return steady is not None and steady.verdict == "slower" and not asked
+
     def _proposals(self, result: Result, looks: Trials) -> list[tuple[list[str], str]]:
         """Return sets of remedies with the arm that had them, the best first."""
-        found: list[tuple[list[str], str]] = []
-        if looks.combinations:
-            last = looks.combinations[-1]
-            idle = looks.idle(result)
-            if idle:
-                kept = [name for name in last.members if name != idle]
-                found.append((kept, kept[0] if len(kept) == 1 else last.without[idle]))
-            found.append((list(last.members), last.arm))
+        found = looks.proposals(result)
         found += [([name], name) for name in self._winners(result)]
         return found
 

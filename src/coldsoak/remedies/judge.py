@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import median as middle
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from coldsoak.model.recipe import Trial
 from coldsoak.remedies.base import Seen, Verified
@@ -22,10 +22,18 @@ if TYPE_CHECKING:
     from coldsoak.remedies.goals import Goal
     from coldsoak.remedies.rank import Candidate
 
-__all__ = ["Judge", "saved_of"]
+__all__ = ["Judge", "Sides", "saved_of"]
 
 SLOWER_LATER = 0.05
 """Share by which later runs must be slower to keep a remedy out of the recipe."""
+
+
+class Sides(NamedTuple):
+    """Two arms that differ by one remedy."""
+
+    lacking: str
+    """Empty where no arm lacks only that."""
+    having: str
 
 
 def saved_of(result: Result, goal: Goal, one: str, other: str) -> Estimate | None:
@@ -55,31 +63,40 @@ class Judge:
     folder: Path
     level: float
 
-    def trial(self, result: Result, candidate: Candidate, *, why: str = "") -> Trial:
-        """Return what became of a remedy whose arm has its id for a name."""
+    def trial(self, result: Result, candidate: Candidate, sides: Sides | None = None) -> Trial:
+        """Return what became of a remedy, by the arms without and with it.
+
+        Args:
+            result: With the launches.
+            candidate: The remedy.
+            sides: None for the unchanged command and the arm that has the remedy's id for a name.
+
+        """
         remedy = candidate.remedy
-        launched = summary.usable(result.launches, remedy.id)
+        sides = sides or Sides(BASELINE, remedy.id)
+        launched = summary.usable(result.launches, sides.having)
         if not launched or not summary.usable(result.launches, BASELINE):
-            return self.left_out(candidate, why or _failure(result, remedy.id))
-        verified = self._verified(result, remedy, launched)
-        outputs = self.outputs(result, remedy.id)
-        steady = self.steady(result, BASELINE, remedy.id)
+            return self.left_out(candidate, _failure(result, sides.having))
+        verified = self._verified(result, remedy, sides)
+        outputs = self.outputs(result, sides.having)
+        steady = self.steady(result, *sides)
         return Trial(
             remedy=remedy.id,
             kind=remedy.kind,
             title=remedy.title,
-            arm=remedy.id,
-            why=why or (f"outputs differ: {outputs.why}" if outputs.state == "differ" else ""),
+            arm=sides.having,
+            against="" if sides.lacking == BASELINE else sides.lacking,
+            why=f"outputs differ: {outputs.why}" if outputs.state == "differ" else "",
             at_stake_s=candidate.at_stake_s or None,
-            ratio=self.ratio(result, remedy.id),
-            saved=saved_of(result, self.goal, BASELINE, remedy.id),
+            ratio=self.ratio(result, sides.having, sides.lacking),
+            saved=saved_of(result, self.goal, *sides),
             steady=steady,
             took_effect=verified.effect,
             proof=verified.proof,
             outputs=outputs.state,
             numerics=remedy.numerics,
-            memory_bytes=_memory(result, remedy.id),
-            break_even_runs=self._break_even(result, remedy.id, steady),
+            memory_bytes=_memory(result, *sides),
+            break_even_runs=self._break_even(result, sides, steady),
             risks=remedy.risks,
         )
 
@@ -97,10 +114,12 @@ class Judge:
             risks=remedy.risks,
         )
 
-    def ratio(self, result: Result, arm: str) -> Ratio | None:
-        """Compare an arm with the baseline at the corrected level."""
+    def ratio(self, result: Result, arm: str, base: str = BASELINE) -> Ratio | None:
+        """Compare an arm with the baseline at the corrected level, or with another as it comes."""
+        if base != BASELINE:
+            return ratio_of(result, self.goal, base, arm, fixed=True)
         fixed = result.options.launches is not None
-        return ratio_of(result, self.goal, BASELINE, arm, level=self.level, fixed=fixed)
+        return ratio_of(result, self.goal, base, arm, level=self.level, fixed=fixed)
 
     def steady(self, result: Result, one: str, other: str) -> Ratio | None:
         """Compare the later runs of two arms; None when the program has none."""
@@ -145,25 +164,25 @@ class Judge:
             return f"later runs become slower; --remedy {trial.remedy} takes it all the same"
         return ""
 
-    def _verified(self, result: Result, remedy: Remedy, launched: Sequence[Launch]) -> Verified:
-        before = summary.usable(result.launches, BASELINE)
-        traced = next(iter(summary.usable(result.launches, remedy.id, "traced")), None)
+    def _verified(self, result: Result, remedy: Remedy, sides: Sides) -> Verified:
+        launches = result.launches
+        lacking = summary.usable(launches, sides.lacking) or summary.usable(launches, BASELINE)
         seen = Seen(
-            launch=_typical(launched),
-            before=_typical(before),
-            traced=traced,
-            seconds=self.goal.seconds(result, remedy.id),
+            launch=_typical(summary.usable(launches, sides.having)),
+            before=_typical(lacking),
+            traced=next(iter(summary.usable(launches, sides.having, "traced")), None),
+            seconds=self.goal.seconds(result, sides.having),
         )
         return remedy.verify(self.context, seen)
 
-    def _break_even(self, result: Result, arm: str, steady: Ratio | None) -> float | None:
+    def _break_even(self, result: Result, sides: Sides, steady: Ratio | None) -> float | None:
         """Return after how many runs slower later runs have eaten the saving."""
         if steady is None or steady.verdict != "slower":
             return None
         rows = [
             paired.match(
-                summary.usable(result.launches, BASELINE),
-                summary.usable(result.launches, arm),
+                summary.usable(result.launches, sides.lacking),
+                summary.usable(result.launches, sides.having),
                 observe,
             )
             for observe in (self.goal.observe, self.goal.steady)
@@ -185,11 +204,11 @@ def _stable(rows: Sequence[dict[str, str]]) -> dict[str, str]:
     return {name: rows[0][name] for name in names if len({row.get(name) for row in rows}) == 1}
 
 
-def _memory(result: Result, arm: str) -> int | None:
+def _memory(result: Result, without: str, arm: str) -> int | None:
     """Return the median peak memory with minus without, in bytes."""
     rows = [
         [one.peak_rss for one in summary.usable(result.launches, name) if one.peak_rss]
-        for name in (BASELINE, arm)
+        for name in (without, arm)
     ]
     if not all(rows):
         return None

@@ -1,10 +1,16 @@
-"""Which arms are launched in the next round: trials, then the winners together.
+"""Which arms are launched in the next round.
 
 One round is a launch of the baseline and of every arm that is still open, in random order, so each
 arm has a pair with the baseline in every round in which it took part. Arms are closed at the looks
-of the statistics, when their verdict is clear, and at an early look when the budget will not carry
-all of them to the first. Then the winners are combined: the combination is compared with the
-baseline and with itself without each of its parts; what adds nothing goes, one at a time.
+of the statistics, when their verdict is clear.
+
+Where the budget carries each remedy by itself to a verdict, that comes first. Then the winners are
+combined: the combination is compared with the baseline and with itself without each of its parts;
+what adds nothing goes, one at a time.
+
+Where it does not, all remedies are tried together first, and then without each of them, those with
+most at stake before the others, as far as the budget goes. What adds nothing goes at once, and what
+is left is compared with the whole.
 """
 
 from __future__ import annotations
@@ -29,6 +35,7 @@ __all__ = [
     "PLACEBO_ARM",
     "TOGETHER",
     "Trials",
+    "carries_each",
     "corrected_level",
     "pairs_of",
     "ratio_of",
@@ -39,8 +46,6 @@ PLACEBO_ARM = "placebo"
 TOGETHER = "together"
 WITHOUT = "without "
 
-EARLY = 4
-"""Pairs after which arms may be given up for want of time."""
 ONCE = 1 + TRACED_COST
 """Rounds that give no pair: the discarded one and the traced one."""
 TRIALS_SHARE = 0.65
@@ -48,11 +53,30 @@ TRIALS_SHARE = 0.65
 FEWEST = estimate.minimum_n(0.95)
 """Pairs below which there is no interval."""
 QUICK = stopping.QUICK_LOOKS[0]
+ADDS = 0.025
+"""Share of the time by which a part must shorten that of the whole to stay without more proof: half
+of the difference that counts as one in practice."""
 
 
 def corrected_level(remedies: int) -> float:
     """Return the level of the words for so many remedies and the placebo."""
     return paired.corrected_level(remedies + 1)
+
+
+def carries_each(budget_s: float, launch_s: float, remedies: int) -> bool:
+    """Tell whether a budget carries so many remedies by themselves to a verdict."""
+    return _carried(budget_s, launch_s, remedies) >= _needed(corrected_level(remedies))
+
+
+def _carried(budget_s: float, launch_s: float, arms: int) -> float:
+    """Return the pairs that a budget carries of ``arms`` arms beside the baseline and the placebo."""
+    round_s = launch_s * (arms + 2)
+    return budget_s * TRIALS_SHARE / round_s - ONCE if round_s > 0 else float("inf")
+
+
+def _needed(level: float) -> int:
+    """Return the pairs below which no verdict is possible at ``level``."""
+    return max(FEWEST, estimate.minimum_n(level))
 
 
 def pairs_of(result: Result, goal: Goal, one: str, other: str) -> tuple[list[float], list[float]]:
@@ -76,14 +100,14 @@ def ratio_of(
 
 @dataclass
 class Combination:
-    """The winners together, and without each of them."""
+    """Several remedies together, and without each of them."""
 
     members: tuple[str, ...]
     arm: str
     without: dict[str, str] = field(default_factory=dict)
-    """By remedy, the arm that lacks it; empty where there was no time to ask."""
+    """By remedy, the arm that lacks it; those are missing that there was no time to ask for."""
     began: int = 0
-    """Rounds before it."""
+    """Rounds before its parts were taken away."""
 
 
 Choose = Callable[["Result"], list[str]]
@@ -100,8 +124,9 @@ class Trials(Looks):
         goal: What is compared.
         tried: Ids of the remedies, in order of what is at stake; their arms have the same names.
         launch_s: What a launch takes, as far as the diagnosis tells.
-        choose: Says which remedies won.
+        choose: Says which remedies won, or with ``whole``, which took effect.
         make: Makes the arms of combinations.
+        whole: The remedies are tried together first, in an arm :data:`TOGETHER`, not one by one.
 
     """
 
@@ -114,19 +139,21 @@ class Trials(Looks):
         launch_s: float,
         choose: Choose,
         make: Make,
+        whole: bool = False,
     ) -> None:
         super().__init__(paired=True, options=options)
         self._goal = goal
         self._choose = choose
         self._make = make
-        self._open = list(tried)
-        self._level = corrected_level(len(tried))
+        self.whole = tuple(tried) if whole else ()
+        """The remedies, if they are tried together first."""
+        self._open = [TOGETHER] if whole else list(tried)
+        self._level = corrected_level(len(self._open))
         self._first = self._planned(launch_s)
         self.combinations: list[Combination] = []
-        self.given_up: dict[str, str] = {}
-        """Arms closed without a verdict, and why."""
         self.untested: list[str] = []
         """What there was no time for, in sentences."""
+        self._without_effect: list[str] = []
         self._next: list[Arm] | None = None
         self._rounds = 0
 
@@ -138,7 +165,7 @@ class Trials(Looks):
     @property
     def needed(self) -> int:
         """Pairs below which no verdict is possible at that level."""
-        return max(FEWEST, estimate.minimum_n(self._level))
+        return _needed(self._level)
 
     @property
     def forecast_pairs(self) -> int:
@@ -150,12 +177,8 @@ class Trials(Looks):
 
         The number is fixed before the first launch, so it needs no correction for looking.
         """
-        round_s = launch_s * (len(self._open) + 2)
-        most = stopping.PAIR_LOOKS[0]
-        if round_s <= 0:
-            return most
-        carried = int(self._options.budget_s * TRIALS_SHARE / round_s - ONCE)
-        return min(most, max(self.needed, carried))
+        carried = _carried(self._options.budget_s, launch_s, len(self._open))
+        return int(min(stopping.PAIR_LOOKS[0], max(self.needed, carried)))
 
     def extras(self, *, synced: bool) -> list[LaunchKind]:
         """One traced round: it shows by their ledgers which changes took effect."""
@@ -205,14 +228,14 @@ class Trials(Looks):
             over = self._rounds >= pairs
         else:
             self._close(result)
-            if self._rounds == EARLY:
-                self._give_up(result, allowed - elapsed_s, cost)
             late = elapsed_s + cost * (len(self._open) + 2) > allowed
             over = not self._open or self._rounds >= stopping.PAIR_LOOKS[-1]
             over = over or (late and self._rounds >= self._first)
             over = over or elapsed_s > self._options.budget_s
         if not over:
             return None
+        if self.whole:
+            return self._take_apart(result, elapsed_s)
         return self._combine(result, self._choose(result), elapsed_s)
 
     def _close(self, result: Result) -> None:
@@ -224,44 +247,65 @@ class Trials(Looks):
             if ratio is not None and (ratio.clear or ratio.verdict == "same"):
                 self._open.remove(name)
 
-    def _give_up(self, result: Result, left_s: float, cost: float) -> None:
-        """Keep the arms that the budget carries to the first look, those that save most."""
-        rounds = max(1, self._first - EARLY)
-        room = max(1, int(left_s / (rounds * cost)) - 2) if cost else len(self._open)
-        ratios = {
-            name: ratio.estimate.point
-            for name in self._open
-            if (ratio := ratio_of(result, self._goal, result.arms[0].name, name)) is not None
-        }
-        ranked = sorted(self._open, key=lambda name: ratios.get(name, 1.0))
-        for name in ranked[room:]:
-            self.given_up[name] = f"given up after {EARLY} pairs: the budget is too short for all"
-        self._open = [name for name in self._open if name not in self.given_up]
-
-    # The winners together
+    # Several together
 
     def _combine(self, result: Result, winners: Sequence[str], elapsed_s: float) -> Reason | None:
         """Plan the rounds of a combination; with one winner its own trial is the proof."""
         if len(winners) < 2:
             return self._stopped(result, elapsed_s)
-        name = TOGETHER if not self.combinations else f"{TOGETHER} {len(self.combinations) + 1}"
-        combination = Combination(members=tuple(winners), arm=name, began=self._rounds)
-        arms = [result.arms[0], self._make(name, winners)]
-        cost = _launch_s(result)
-        left = self._options.budget_s - elapsed_s
-        need = self._together_pairs() + 1
-        if self._options.launches or left >= cost * need * (2 + len(winners)):
-            for one in winners:
-                arm = f"{name} {WITHOUT}{one}"
-                combination.without[one] = arm
-                arms.append(self._make(arm, [other for other in winners if other != one]))
+        self._begin(result, winners)
+        if self._options.launches or self._room(result, elapsed_s) >= len(winners):
+            self._take_away(winners)
         else:
             self.untested.append(
                 f"There was no time to test {', '.join(winners)} together without each of them"
             )
-        self.combinations.append(combination)
-        self._next = arms
         return None
+
+    def _take_apart(self, result: Result, elapsed_s: float) -> Reason | None:
+        """Plan the rounds in which single parts are missing from the whole."""
+        whole = next((arm for arm in result.arms if arm.name == TOGETHER), None)
+        ratio = ratio_of(result, self._goal, BASELINE, TOGETHER, level=self._level)
+        if whole is None or ratio is None:
+            self.untested.append(f"{', '.join(self.whole)} do not work together")
+            return self._stopped(result, elapsed_s)
+        chosen = self._choose(result)
+        worth = [name for name in self.whole if name in chosen]
+        self.combinations.append(Combination(self.whole, TOGETHER, began=self._rounds))
+        if ratio.verdict == "same" or not worth:
+            return self._stopped(result, elapsed_s)
+        self._without_effect = [name for name in self.whole if name not in worth]
+        room = max(0, self._room(result, elapsed_s))
+        if worth[room:]:
+            self.untested.append(
+                f"There was no time to test the whole without {' or '.join(worth[room:])}"
+            )
+        if not room:
+            return self._stopped(result, elapsed_s)
+        self._next = [result.arms[0], whole]
+        self._take_away(worth[:room])
+        return None
+
+    def _begin(self, result: Result, members: Sequence[str], *others: Arm) -> None:
+        """Plan rounds of ``members`` together, beside the baseline and ``others``."""
+        number = len(self.combinations) + 1
+        name = TOGETHER if number == 1 else f"{TOGETHER} {number}"
+        self.combinations.append(Combination(tuple(members), name, began=self._rounds))
+        self._next = [result.arms[0], self._make(name, members), *others]
+
+    def _take_away(self, parts: Sequence[str]) -> None:
+        """Add to the next rounds the combination without each of ``parts``."""
+        now = self.combinations[-1]
+        for part in parts:
+            now.without[part] = f"{now.arm} {WITHOUT}{part}"
+            rest = [other for other in now.members if other != part]
+            self._next = [*(self._next or ()), self._make(now.without[part], rest)]
+
+    def _room(self, result: Result, elapsed_s: float) -> int:
+        """Return how many arms there is time for beside the baseline and the combination."""
+        each = _launch_s(result) * (self._together_pairs() + 1)
+        left = self._options.budget_s - elapsed_s
+        return int(left / each) - 2 if each else len(self.combinations[-1].members)
 
     def _together_pairs(self) -> int:
         return self._options.launches or QUICK
@@ -278,17 +322,55 @@ class Trials(Looks):
         late = elapsed_s + _launch_s(result) * len(self._next) > self._options.budget_s
         if done < self._together_pairs() and not (late and self._options.launches is None):
             return None
+        if late or done < FEWEST or (self.whole and len(self.combinations) > 1):
+            return self._stopped(result, elapsed_s)
         idle = self._idle(result)
-        if len(idle) < 2 or done < FEWEST:  # that without a single idle part was tried just now
+        if self.whole:
+            return self._compare_rest(result, [*idle, *self._without_effect], elapsed_s)
+        if len(idle) < 2:  # that without a single idle part was tried just now
             return self._stopped(result, elapsed_s)
         kept = [name for name in now.members if name != idle[0]]
-        if len(kept) < 2 or late:
-            return self._stopped(result, elapsed_s)
         return self._combine(result, kept, elapsed_s)
 
-    def idle(self, result: Result) -> str:
-        """Return the part without which the last combination is best, if it is none the slower."""
-        return next(iter(self._idle(result)), "")
+    def _compare_rest(self, result: Result, gone: Sequence[str], elapsed_s: float) -> Reason | None:
+        """Plan the rounds of the whole beside what is left of it without all those ``gone``."""
+        kept = [name for name in self.whole if name not in gone]
+        tried = len(gone) == 1 and gone[0] in self.combinations[0].without
+        if tried or not gone or not kept:
+            return self._stopped(result, elapsed_s)
+        if self._room(result, elapsed_s) < 1:
+            self.untested.append(
+                f"There was no time to test {' and '.join(kept)} without those that add nothing"
+            )
+            return self._stopped(result, elapsed_s)
+        whole = next(arm for arm in result.arms if arm.name == TOGETHER)
+        self._begin(result, kept, whole)
+        return None
+
+    def sides_of(self, remedy: str) -> tuple[str, str]:
+        """Return the arms without and with ``remedy`` that tell what it saves."""
+        if not self.whole:
+            return BASELINE, remedy
+        without = self.combinations[0].without if self.combinations else {}
+        return without.get(remedy, ""), TOGETHER
+
+    def proposals(self, result: Result) -> list[tuple[list[str], str]]:
+        """Return combinations with the arms that had them, the one to prefer first."""
+        found: list[tuple[list[str], str]] = []
+        if not self.combinations:
+            return found
+        last = self.combinations[-1]
+        idle = next(iter(self._idle(result)), "")
+        if idle:
+            kept = [name for name in last.members if name != idle]
+            found.append((kept, last.without[idle]))
+        found.append((list(last.members), last.arm))
+        if self.whole and len(self.combinations) > 1:
+            whole = self.combinations[0]
+            rest = ratio_of(result, self._goal, whole.arm, last.arm, fixed=True)
+            worse = rest is None or not _adds_nothing(rest)
+            found.insert(0 if worse else len(found), (list(whole.members), whole.arm))
+        return found
 
     def _idle(self, result: Result) -> list[str]:
         """Return the parts without which the last combination is none the slower, idlest first."""
@@ -301,7 +383,7 @@ class Trials(Looks):
         idle = [
             name
             for name, ratio in without.items()
-            if ratio.verdict in {"same", "faster"} or ratio.estimate.point <= 1.0
+            if (_adds_nothing(ratio) if self.whole else _none_the_slower(ratio))
         ]
         return sorted(idle, key=lambda name: without[name].estimate.point)
 
@@ -309,7 +391,17 @@ class Trials(Looks):
         if self._options.launches is not None:
             return "fixed"
         spent = elapsed_s + 2 * _launch_s(result) > self._options.budget_s * TRIALS_SHARE
-        return "budget" if self._open and spent else "target"
+        return "budget" if (self._open or self.untested) and spent else "target"
+
+
+def _none_the_slower(without: Ratio) -> bool:
+    """Tell whether a part that is proved by itself adds nothing to the others."""
+    return without.verdict in {"same", "faster"} or without.estimate.point <= 1.0
+
+
+def _adds_nothing(without: Ratio) -> bool:
+    """Tell whether nothing speaks for a part that was never tried by itself."""
+    return without.verdict != "slower" and without.estimate.point < 1.0 + ADDS
 
 
 def _launch_s(result: Result) -> float:

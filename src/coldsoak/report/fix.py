@@ -155,7 +155,7 @@ def _together_sheet(result: Result) -> Sheet | None:
         Column("pairs", right=True),
         Column("verdict"),
     )
-    return Sheet("The winners together, against the unchanged command", columns, rows)
+    return Sheet("Several together, against the unchanged command", columns, rows)
 
 
 def _order(trial: Trial) -> tuple[bool, int, float]:
@@ -178,6 +178,8 @@ def _maybe_small(ratio: Ratio) -> bool:
 def _detail(trial: Trial) -> str:
     parts = ["in the recipe"] if trial.in_recipe else []
     parts += [trial.why] if trial.why else []
+    if trial.ratio is None:
+        parts.append("only tried with all the others")
     parts += [trial.proof] if trial.proof else []
     if trial.numerics == "may change":
         parts.append("results may change")
@@ -201,10 +203,12 @@ def _remarks(result: Result) -> list[str]:
     )
     pairs = [trial.ratio.estimate.n for trial in result.trials if trial.ratio]
     if pairs:
-        lines.append(
-            f"{_range(pairs)} random pairs of fresh processes each; verdicts are corrected for "
-            f"{len(pairs) + 1} comparisons, intervals are not."
+        words = (
+            "each remedy is the whole against the whole without it, not corrected for their number."
+            if any(trial.against for trial in result.trials)
+            else f"verdicts are corrected for {len(pairs) + 1} comparisons, intervals are not."
         )
+        lines.append(f"{_range(pairs)} random pairs of fresh processes each; {words}")
     if any(map(_maybe_small, result.comparisons.values())):
         lines.append(f"{_SMALL}: there is an effect, but it may be smaller than 5 %.")
     return lines

@@ -100,7 +100,9 @@ def run(made, store, tmp_path, monkeypatch):
     def run(saves, *, pairs=8, wanted=None, imports=("torch",), stake=STAKE, budget=1e9, **world):
         diagnosis = made.diagnosis(*(made.an_import(name) for name in imports), argv=ARGV, **stake)
         arm = replace(diagnosis.arms[0], cwd=str(tmp_path))
-        diagnosis = replace(diagnosis, id=store.create(ARGV), arms=(arm,))
+        slow = [replace(made.launch(4.0), arm=one.arm, processes=one.processes)
+                for one in diagnosis.launches]  # fmt: skip
+        diagnosis = replace(diagnosis, id=store.create(ARGV), arms=(arm,), launches=tuple(slow))
         executor = World(made, saves, **world)
         options = Options(launches=pairs, budget_s=budget, trace=False)
         done = fix(diagnosis, options, wanted or Wanted(), store=store, executor=executor)
@@ -297,3 +299,91 @@ def test_notes_of_the_agent_tell_what_the_program_declared(made):
     )
     check = {"check": {"exit": 0, "digest": "cd"}}
     assert declared(made.launch(notes=notes, data=check)) == {"y": "ab", "--check": "exit 0 cd"}
+
+
+SHORT = 300.0
+"""Seconds of budget that carry three remedies together and one at a time, but not by themselves."""
+
+
+def arms_of(world):
+    return {arm for _, arm in world.launched}
+
+
+@pytest.fixture
+def soon(run):
+    """Fix with a budget that is too short for each remedy by itself."""
+
+    def soon(saves, *, budget=SHORT, **options):
+        return run(saves, pairs=None, wanted=options.pop("wanted", ONLY), budget=budget, **options)
+
+    return soon
+
+
+def test_a_short_budget_tries_all_together_first_and_then_without_each(soon):
+    named = ("py.pyc", "torch.compile_threads", "torch.vec_isa_ok")
+    saves = {"py.pyc": 1.5, "torch.compile_threads": 0.5}
+    done, world = soon(saves, wanted=Wanted(named=named))
+    assert ingredients(done) == ["py.pyc", "torch.compile_threads"]
+    assert not arms_of(world) & set(named), "none was launched by itself"
+    assert done.recipe.after_s == pytest.approx(2.0, abs=0.1)
+    pyc = trial(done, "py.pyc")
+    assert (pyc.arm, pyc.against) == ("together", "together without py.pyc")
+    assert pyc.saved.point == pytest.approx(1.5, abs=0.1)
+    assert pyc.ratio.verdict == "faster"
+    isa = trial(done, "torch.vec_isa_ok")
+    assert not isa.in_recipe
+    assert isa.ratio.verdict == "same"
+    assert any("too short" in note.text for note in done.result.notes)
+
+
+def test_what_adds_nothing_to_the_whole_goes_at_once_and_the_rest_is_compared(soon):
+    done, world = soon({"py.pyc": 1.5})
+    assert ingredients(done) == ["py.pyc"]
+    assert "together 2" in arms_of(world)
+    assert done.result.comparisons["together 2"].verdict == "faster"
+
+
+def test_the_whole_is_kept_when_the_rest_is_slower(soon):
+    """Each of two is idle beside the other, but one of them is needed."""
+    done, _ = soon({"py.gc_imports": 1.0, "torch.compile_threads": 1.0}, most=1.0)
+    assert done.recipe is not None
+    assert done.recipe.after_s == pytest.approx(3.0, abs=0.1)
+
+
+def test_parts_that_there_was_no_time_for_are_named(soon):
+    done, world = soon({"py.pyc": 1.5, "py.gc_imports": 0.5}, budget=1)
+    assert sorted(ingredients(done)) == sorted(ONLY.named)
+    assert arms_of(world) == {BASELINE, "placebo", "together"}
+    assert trial(done, "py.pyc").ratio is None
+    assert any("no time" in note.text for note in done.result.notes)
+
+
+def test_a_part_without_effect_goes_without_being_tested(soon):
+    done, world = soon({"py.pyc": 1.5})
+    assert ingredients(done) == ["py.pyc"]
+    assert "together without py.gc_imports" not in arms_of(world), "its stage did not run"
+
+
+def test_a_whole_that_does_nothing_is_not_taken_apart(soon):
+    done, world = soon({})
+    assert done.recipe is None
+    assert not [arm for arm in arms_of(world) if "without" in arm]
+
+
+def test_a_whole_that_breaks_the_program_is_told(soon):
+    done, _ = soon({"py.pyc": 1.5}, fails=("torch.compile_threads",))
+    assert done.recipe is None
+    assert any("do not work together" in note.text for note in done.result.notes)
+
+
+def test_a_whole_that_slows_later_runs_is_not_offered(soon):
+    wanted = Wanted(excluded=("torch.vec_isa_ok",))
+    done, _ = soon({"py.pyc": 1.5}, later={"py.gc_imports": 0.3}, budget=1, wanted=wanted)
+    assert done.recipe is None
+    assert any("later runs become slower" in note.text for note in done.result.notes)
+
+
+def test_what_may_change_results_is_not_in_the_whole_unasked(soon):
+    done, _ = soon({"py.pyc": 1.5}, imports=("torch", "tensorflow"), wanted=Wanted(), budget=1)
+    assert not trial(done, "tf.onednn").arm
+    assert "results may change" in trial(done, "tf.onednn").why

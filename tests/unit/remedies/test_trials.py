@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from coldsoak.launch.schedule import Costs, Extras
 from coldsoak.model.result import Arm, Options
 from coldsoak.remedies.goals import Goal
-from coldsoak.remedies.trials import BASELINE, EARLY, Trials
+from coldsoak.remedies.trials import BASELINE, TOGETHER, Trials, carries_each
 
 GOAL = Goal("first-result", "s")
 NAMES = ["a", "b", "c"]
@@ -51,14 +51,6 @@ def test_the_budget_carries_as_many_pairs_as_it_can_but_never_fewer_than_a_verdi
 
 def test_the_level_is_corrected_for_the_remedies_and_the_placebo():
     assert trials(1.0).level == pytest.approx(1 - 0.05 / 4)
-
-
-def test_arms_that_save_least_are_given_up_early_when_the_budget_is_too_short(made):
-    looks = trials(budget=60)
-    said, names = played(made, looks, {"a": 2.0, "b": 3.0}, EARLY, elapsed=7.0)
-    assert said is None
-    assert names == [BASELINE, "placebo", "a"]
-    assert set(looks.given_up) == {"b", "c"}
 
 
 def test_arms_whose_verdict_is_clear_are_launched_no_more(made):
