@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from typing_extensions import Self
 
 from coldsoak.launch.command import explain_spawn_error
+from coldsoak.launch.guard import guarded
 from coldsoak.launch.logs import Echo, open_log
 from coldsoak.launch.tree import Tree, subreaper
 from coldsoak.model.result import LaunchStatus, Note
@@ -113,13 +114,14 @@ def run(start: Start) -> Ended:
         UsageError: The kernel would not start it.
 
     """
-    with interruptible(), subreaper():
+    with interruptible(), subreaper(), guarded(str(start.spool), start.grace_s) as spawned:
         log = open_log(start.log)
         with _Postponed() as interrupts:
             try:
                 process, ended = _spawn(start, log)
             finally:
                 os.close(log)
+            spawned(process.pid)
             try:
                 interrupts.deliver()
                 _Watch(start, process, ended).until_end()

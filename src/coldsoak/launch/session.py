@@ -15,6 +15,7 @@ from coldsoak import __version__
 from coldsoak.errors import ColdsoakError, NothingMeasured
 from coldsoak.launch import failures, redact
 from coldsoak.launch.gpu import CoolDown
+from coldsoak.launch.guard import guarding
 from coldsoak.launch.looks import Looks
 from coldsoak.launch.progress import Progress, Silent
 from coldsoak.launch.request import Executor, LaunchInterrupted, Request
@@ -97,7 +98,7 @@ def measure(
     )
     if synced is None:
         synced = any(device.kind == "gpu" for device in session.result.machine.devices)
-    with interruptible():
+    with interruptible(), guarding():
         return session.run(synced=synced, attribute=attribute)
 
 

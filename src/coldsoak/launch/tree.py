@@ -63,7 +63,7 @@ class Tree:
     """Watches, ends and collects the processes of one launch.
 
     Args:
-        main: Pid of the process that was spawned, leader of its own session.
+        main: Pid of the process that was spawned, leader of its own session; 0 if it is gone.
         spool: Value of ``COLDSOAK_SPOOL`` of this launch.
         t0: CLOCK_MONOTONIC ns just before the spawn.
         inject: Folder that ``PYTHONPATH`` must hold for the agent to start.
@@ -79,7 +79,7 @@ class Tree:
         self._inject = os.fsencode(inject)
         self._t0 = t0
         self._own_session = os.getsid(0)
-        self._sessions = {main}
+        self._sessions = {main} - {0}
         self._strangers: set[tuple[int, int]] = set()
 
     def sample(self, *, maps: bool = False) -> list[proc.Stat]:
@@ -115,7 +115,7 @@ class Tree:
         impatient: KeyboardInterrupt | None = None
         try:
             self._signal(running, signal.SIGTERM)
-            self._wait_gone(grace_s)
+            self._wait_gone(grace_s, lambda: self.running() or self._still(running))
         except KeyboardInterrupt as interrupt:
             impatient = interrupt
         deadline = time.monotonic() + _KILL_PATIENCE_S
@@ -138,7 +138,7 @@ class Tree:
             if pid in found or (state := proc.stat(pid)) is None:
                 continue
             found[pid] = state
-            if state.session != self._own_session:
+            if state.session not in (0, self._own_session):
                 self._sessions.add(state.session)
             if state.state not in "ZX":
                 queue += proc.children(pid)
@@ -162,16 +162,26 @@ class Tree:
         return own
 
     def _everyone(self) -> list[proc.Stat]:
-        """Members that run, and any process anywhere that carries this launch's setting."""
+        """Members that run, and any process in their sessions or with this launch's setting."""
         states = {state.pid: state for state in self.running()}
         for pid in proc.pids():
-            if pid in states or pid == os.getpid() or not proc.environ_has(pid, self._setting):
+            if pid in states or pid == os.getpid() or (state := proc.stat(pid)) is None:
                 continue
-            state = proc.stat(pid)
-            if state is not None and state.state not in "ZX":
+            mine = state.session in self._sessions or proc.environ_has(pid, self._setting)
+            if mine and state.state not in "ZX":
                 self._note(state, time.monotonic_ns())
                 states[pid] = state
         return list(states.values())
+
+    @staticmethod
+    def _still(states: list[proc.Stat]) -> list[proc.Stat]:
+        """Those that run on, whoever their parent has become."""
+        now = [(before, proc.stat(before.pid)) for before in states]
+        return [
+            state
+            for before, state in now
+            if state is not None and state.identity == before.identity and state.state not in "ZX"
+        ]
 
     def _note(self, state: proc.Stat, now: int) -> None:
         member = self.members.get(state.identity)
