@@ -66,8 +66,12 @@ class Listener:
 @pytest.fixture
 def listener(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(INJECT))
-    from coldsoak_agent import core, readings, rewrite
+    from coldsoak_agent import core, readings, rewrite, userfiles
 
+    def is_the_programs(path):
+        return str(path).startswith(str(tmp_path))
+
+    monkeypatch.setattr(userfiles, "is_user_file", is_the_programs)  # the test's frames are nobody's
     agent = core.agent
     heard = Listener(tmp_path, agent, rewrite, readings)
     monkeypatch.setattr(agent, "emit", heard.emit)
