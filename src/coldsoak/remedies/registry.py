@@ -28,6 +28,7 @@ from coldsoak.remedies.catalogue.os_readahead import RecordedReadahead
 from coldsoak.remedies.catalogue.placebo import Placebo
 from coldsoak.remedies.catalogue.py_gc_imports import NoCollectionDuringImports
 from coldsoak.remedies.catalogue.py_pyc import KeepBytecode
+from coldsoak.remedies.catalogue.region_warm_up import WarmUpCall
 from coldsoak.remedies.catalogue.tf_allow_growth import AllowGrowth
 from coldsoak.remedies.catalogue.tf_onednn import NoOneDnn
 from coldsoak.remedies.catalogue.tf_xla_cache import TensorFlowXlaCache
@@ -83,7 +84,13 @@ REMEDIES: tuple[Remedy, ...] = (
 PLACEBO: Remedy = Placebo()
 """The arm that is in every trial."""
 
-ADVICE: tuple[Advice, ...] = (ImportTrim(), OptimisedModel(), CudnnBenchmark(), Persistence())
+ADVICE: tuple[Advice, ...] = (
+    ImportTrim(),
+    WarmUpCall(),
+    OptimisedModel(),
+    CudnnBenchmark(),
+    Persistence(),
+)
 """What only the user can change."""
 
 

@@ -8,8 +8,10 @@ import pytest
 from msgspec.structs import replace as changed
 
 from coldsoak.errors import UsageError
+from coldsoak.model.estimate import Estimate
 from coldsoak.model.result import Device, Machine, Options
 from coldsoak.remedies.base import Seen
+from coldsoak.remedies.catalogue.region_warm_up import WarmUpCall
 from coldsoak.remedies.evidence import proof_file
 from coldsoak.remedies.rank import rank
 from coldsoak.remedies.registry import ADVICE, PLACEBO, REMEDIES, find
@@ -211,3 +213,27 @@ def test_folklore_is_tried_by_name_or_on_request(made):
 def test_an_excluded_remedy_is_left_out(made):
     context = made.context(seconds={"import_bytecode_compile": 1.7})
     assert names(rank(context, REMEDIES, excluded=["py.pyc"])) == []
+
+
+def warm_up(made, paid, case=None):
+    """The advice for a region whose first run of 1 s has ``paid`` seconds that come once."""
+    diagnosis = made.diagnosis()
+    [row] = diagnosis.summaries[0].series
+    overhead = Estimate(point=paid, n=3, minimum=paid, maximum=paid)
+    summary = changed(diagnosis.summaries[0], series=(changed(row, overhead=overhead),))
+    series = tuple(changed(one, case=case or {}) for one in diagnosis.series)
+    diagnosis = changed(diagnosis, summaries=(summary,), series=series)
+    return WarmUpCall().text(replace(made.context(), diagnosis=diagnosis))
+
+
+def test_a_warm_up_call_is_advised_with_the_case_that_it_must_have(made):
+    text = warm_up(made, 0.4, {"shape": "(1000, 1000)"})
+    assert "work" in text
+    assert "shape=(1000, 1000)" in text
+    assert "400 ms" in text
+    assert "no earlier" in text, "it moves the time and does not shorten it"
+
+
+def test_no_warm_up_call_is_advised_where_the_first_run_is_like_the_others(made):
+    assert warm_up(made, 0.05) == ""
+    assert WarmUpCall().text(made.context()) == ""

@@ -77,3 +77,23 @@ def test_the_forecast_ends_with_the_planned_pairs(made):
     expected, left = looks.forecast(made.diagnosis(), 5, Costs(), Extras((), 0.0), elapsed_s=100.0)
     assert expected == 1 + 5 * (12 + 1)
     assert left == pytest.approx(1e6 - 100)
+
+
+@pytest.mark.parametrize(("budget", "carries"), [(79, False), (80, True)])
+def test_a_budget_carries_each_remedy_when_its_share_has_the_pairs_of_a_verdict(budget, carries):
+    """Three remedies, the baseline and the placebo of 1 s each: 8 pairs and 2.3 rounds besides."""
+    assert carries_each(budget, 1.0, 3) is carries
+
+
+def test_the_whole_is_planned_as_one_arm():
+    looks = Trials(
+        Options(budget_s=30, trace=True),
+        GOAL,
+        NAMES,
+        launch_s=1.0,
+        choose=lambda result: [],
+        make=lambda name, ids: Arm(name=name, argv=("x", *ids)),
+        whole=True,
+    )
+    assert looks.level == pytest.approx(1 - 0.05 / 2)
+    assert looks.sides_of("a") == ("", TOGETHER), "nothing lacks it yet"
