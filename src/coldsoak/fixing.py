@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from coldsoak import pipeline
 from coldsoak.errors import UsageError
+from coldsoak.launch.redact import REDACTED, redact_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +67,7 @@ def fix(
     began = time.monotonic()
     if diagnosis is None:
         diagnosis = diagnose(command, options, progress=progress)
-    _check(diagnosis, command)
+    diagnosis = _of_command(diagnosis, command)
     left = max(0.0, options.budget_s - (time.monotonic() - began))
     return try_remedies(
         diagnosis,
@@ -77,13 +79,27 @@ def fix(
     )
 
 
+def _of_command(diagnosis: Result, command: Sequence[str]) -> Result:
+    """Return the diagnosis with the command as it is to be launched, secrets included."""
+    _check(diagnosis, command)
+    first, *rest = diagnosis.arms
+    argv = tuple(command) or first.argv
+    if REDACTED in " ".join(argv):
+        raise UsageError(
+            "The stored command does not have its secrets.",
+            why=shlex.join(argv),
+            do=f"coldsoak fix --from {diagnosis.id} -- COMMAND",
+        )
+    return replace(diagnosis, arms=(replace(first, argv=argv), *rest))
+
+
 def _check(diagnosis: Result, command: Sequence[str]) -> None:
     if not diagnosis.complete or diagnosis.kind == "bench" or not diagnosis.arms:
         raise UsageError(
             f"{diagnosis.id} is no finished result of a command.", do="coldsoak run -- COMMAND"
         )
     measured = diagnosis.arms[0]
-    if command and tuple(command) != measured.argv:
+    if command and redact_command(command) != redact_command(measured.argv):
         raise UsageError(
             "The result is of another command.",
             why=f"it measured: {' '.join(measured.argv)}",

@@ -141,7 +141,8 @@ def _log(folder: Path, name: str) -> str:
 def sources_of(result: Result) -> dict[str, str]:
     """Return the texts of the files in which ``result`` has clock readings, as far as they are short.
 
-    Notebook cells and files that are gone are left out.
+    String literals that may be secrets are hidden. Notebook cells and files that are gone or cannot
+    be parsed are left out.
     """
     from pathlib import Path
 
@@ -163,8 +164,12 @@ def sources_of(result: Result) -> dict[str, str]:
 
 
 def _short_text(file: Path, most: int) -> str | None:
+    from coldsoak.launch.redact_source import redact_source
+
     try:
-        return file.read_text(encoding="utf-8") if file.stat().st_size <= most else None
+        if file.stat().st_size > most:
+            return None
+        return redact_source(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 

@@ -1,6 +1,7 @@
 """The command line as a user types it: real processes, real exit statuses."""
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -293,3 +294,48 @@ def test_a_reader_that_goes_away_is_no_error(work):
     assert process.wait(timeout=120) == 0
     assert "Traceback" not in process.stderr.read()
     process.stderr.close()
+
+
+TELLTALE = """
+import os, subprocess, sys, time
+api_key = "s3cr3t"
+os.environ.setdefault("HF_TOKEN", "s3cr3t")
+
+def ask(token):
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "pass", "--token=" + token], check=True)
+    subprocess.run(["true", "--password", token], check=True)
+    return time.perf_counter() - start
+
+for n in range(2):
+    ask(sys.argv[sys.argv.index("--token") + 1])
+"""
+
+
+def test_no_file_of_a_result_has_a_secret_of_the_program(work):
+    (work / "telltale.py").write_text(TELLTALE)
+    words = [sys.executable, "telltale.py", "--token", "s3cr3t", "http://me:s3cr3t@host/"]
+    done = coldsoak(work, "run", "--launches", "1", *words)
+    assert done.returncode == 0, done.stderr
+    assert "s3cr3t" not in done.stdout + done.stderr
+    files = [file for file in (work / "home").rglob("*") if file.is_file()]
+    assert any(file.name == "result.json" for file in files)
+    assert any(file.suffix == ".gz" for file in files)
+    for file in files:
+        data = file.read_bytes()
+        text = gzip.decompress(data) if file.suffix == ".gz" else data
+        assert b"s3cr3t" not in text, file.name
+    stored = json.loads(next(file for file in files if file.name == "result.json").read_text())
+    assert "telltale.py" in next(iter(stored["sources"]))
+    assert 'api_key = "<redacted>"' in next(iter(stored["sources"].values()))
+
+
+def test_a_stored_command_without_its_secrets_is_not_launched(work):
+    words = [sys.executable, "slow.py", "--token", "s3cr3t"]
+    assert coldsoak(work, "run", "--launches", "1", *words).returncode == 0
+    refused = coldsoak(work, "fix", "--from", "last", "--budget", "1")
+    assert refused.returncode == 2
+    assert "does not have its secrets" in refused.stderr
+    given = coldsoak(work, "fix", "--from", "last", "--budget", "1", "--remedy", "py.pyc", *words)
+    assert given.returncode == 0, given.stderr
+    assert "s3cr3t" not in given.stdout + given.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coldsoak.launch.redact import redact_command
 from coldsoak.model.result import Child, Note
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def agentless(members: Iterable[Member], agent_pids: set[int], t0: int) -> tuple
         Child(
             pid=member.pid,
             ppid=member.ppid,
-            argv=_shortened(member.argv),
+            argv=redact_command(_shortened(member.argv)),
             start_ns=member.start_ns - t0,
             end_ns=None if member.end_ns is None else member.end_ns - t0,
             cpu_s=member.cpu_ns / 1e9,

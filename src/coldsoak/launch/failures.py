@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from coldsoak.errors import CommandFailed
+from coldsoak.launch.redact import redact_command
 from coldsoak.model.result import Arm, Launch, Note
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def accept(launch: Launch) -> Launch:
 def command_failed(arm: Arm, launch: Launch, folder: Path) -> CommandFailed:
     """Return the error for a command that fails in its very first launch."""
     return CommandFailed(
-        f"{shlex.join(arm.argv)} failed in launch {launch.index}: {describe(launch)}.",
+        f"{shlex.join(redact_command(arm.argv))} failed in launch {launch.index}: {describe(launch)}.",
         why=last_words(launch),
         do=_advice(launch, folder),
     )

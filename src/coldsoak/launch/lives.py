@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from coldsoak.launch.redact import redact_command
 from coldsoak.model.result import Child
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def strangers(files: Sequence[File], *, t0_ns: int) -> Iterator[Child]:
                 yield Child(
                     pid=child.pid or file.process.pid,
                     ppid=file.process.ppid if child.how == "exec" else file.process.pid,
-                    argv=tuple(child.argv),
+                    argv=redact_command(child.argv),
                     start_ns=max(0, child.ns - t0_ns),
                     end_ns=None,
                 )

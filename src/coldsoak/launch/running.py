@@ -18,6 +18,7 @@ from typing_extensions import Self
 from coldsoak.launch.command import explain_spawn_error
 from coldsoak.launch.guard import guarded
 from coldsoak.launch.logs import Echo, open_log
+from coldsoak.launch.redact import redact_command
 from coldsoak.launch.tree import Tree, subreaper
 from coldsoak.model.result import LaunchStatus, Note
 
@@ -371,7 +372,8 @@ def _signal_name(number: int) -> str:
 
 
 def _background_note(commands: list[tuple[str, ...]]) -> Note:
-    names = ", ".join(" ".join(argv)[:60] or "?" for argv in commands[:3])
+    shown = [" ".join(redact_command(argv))[:60] or "?" for argv in commands[:3]]
+    names = ", ".join(shown)
     more = f" and {len(commands) - 3} more" if len(commands) > 3 else ""
     left = "1 process" if len(commands) == 1 else f"{len(commands)} processes"
     fate = "it was ended" if len(commands) == 1 else "they were ended"

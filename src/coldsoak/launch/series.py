@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
+from coldsoak.launch.redact import redact_value
 from coldsoak.model import spool
 from coldsoak.model.result import Execution, Series, Site
 
@@ -175,7 +176,7 @@ def _use(
         start=first,
         end=last,
         stack=stack,
-        case=tuple((name, value) for name, value in (key.case if key else ())),
+        case=tuple((name, redact_value(name, value)) for name, value in (key.case if key else ())),
         clock=_clock(end) or _clock(start),
         thread=region.thread,
         start_ns=region.start_ns,

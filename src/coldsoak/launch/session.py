@@ -146,14 +146,14 @@ class _Session:
         self._room = Room(arms, options.budget_s if limited else None)
         self.result = Result(
             version=__version__,
-            id=store.create(command),
+            id=store.create(redact.redact_command(command)),
             kind=kind,
             created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            command=command,
+            command=redact.redact_command(command),
             options=options,
             machine=machine,
             environment=redact.redact(dict(os.environ)),
-            arms=tuple(arms),
+            arms=tuple(map(redact.redact_arm, arms)),
         )
 
     def run(self, *, synced: bool, attribute: Attribute | None) -> Result:
@@ -266,7 +266,7 @@ class _Session:
         self._arms = list(arms)
         if new:
             self._executor.check(new, self.result.options)
-            self._update(arms=(*self.result.arms, *new))
+            self._update(arms=(*self.result.arms, *map(redact.redact_arm, new)))
             for position, arm in enumerate(new):
                 self._until_valid(Round("timed", 0), arm, position)
 

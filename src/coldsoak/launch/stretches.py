@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from coldsoak.launch.lives import Life, phase
+from coldsoak.launch.redact import redact_command
 from coldsoak.model.result import Execution, ImportCost, Process, Series, Site, Stretch
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def process(
     return Process(
         pid=record.pid,
         ppid=record.ppid,
-        argv=tuple(record.argv),
+        argv=redact_command(record.argv),
         how=record.how,
         python=record.python,
         executable=record.executable,

@@ -17,6 +17,7 @@ from coldsoak.launch.columns import Columns, describe
 from coldsoak.launch.evidence import last_word, over_processes
 from coldsoak.launch.perfdata import read_perf
 from coldsoak.launch.procsampler import FILE_NAME, add_proc_samples
+from coldsoak.launch.redact import redact_command
 from coldsoak.launch.samples import Birth, HostFrames, PerfReader
 from coldsoak.model import spool
 from coldsoak.model.result import Child, Launch, Process, SourceState
@@ -200,7 +201,7 @@ class _Builder:
         return TraceProcess(
             pid=record.pid,
             ppid=record.ppid,
-            argv=tuple(record.argv),
+            argv=redact_command(record.argv),
             start_ns=record.begin_ns - self.columns.t0,
             agent=True,
         )
@@ -339,7 +340,7 @@ class _Builder:
             if pid == birth.ppid and record.ns <= birth.start_ns and record.argv
         ]
         same = [record for record in announced if record.thread == birth.thread]
-        return tuple((same or announced)[-1].argv) if (same or announced) else ()
+        return redact_command((same or announced)[-1].argv) if (same or announced) else ()
 
     def _child_span(self, process: TraceProcess) -> None:
         if process.ppid not in self.processes or process.end_ns is None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from coldsoak.errors import ColdsoakError
 from coldsoak.launch import session
 from coldsoak.launch.executor import ProcessExecutor
+from coldsoak.launch.redact import redact_arm
 from coldsoak.model.result import Arm, Note
 from coldsoak.remedies.checking import CheckingExecutor
 from coldsoak.remedies.contexts import context_of
@@ -164,7 +165,8 @@ class _Fix:
         advice = tuple((one.title, text) for one in ADVICE if (text := one.text(self.context)))
         if not tried:
             trials = [self._judge(self.diagnosis).left_out(one, "") for one in self.candidates]
-            result = replace(self.diagnosis, kind="fix", trials=tuple(trials))
+            arms = tuple(map(redact_arm, self.diagnosis.arms))
+            result = replace(self.diagnosis, kind="fix", arms=arms, trials=tuple(trials))
             self.store.save(result)
             return Fixed(result, None, self.goal, advice)
         looks = Trials(
