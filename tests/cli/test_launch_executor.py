@@ -380,9 +380,11 @@ def test_a_workers_report_is_the_data_of_its_launch(launch):
     executor = ProcessExecutor(limits=ANY_MACHINE, read_report=find_report)
     found = launch(*arm.argv, executor=executor)
     assert (found.data["location"], found.data["runs"]) == ("cpu", 2)
+    assert [note for note in found.notes if '"framework"' in note.text] == []  # it is kept once
     refused = (*arm.argv[:-1], arm.argv[-1].replace('"cpu"', '"cuda:9"'))
     failed = launch(*refused, executor=executor)
     assert failed.data["error"]["kind"] == "DeviceMissing"
+    assert [note for note in failed.notes if '"framework"' in note.text] == []
     assert last_words(failed).startswith("numpy sees no device 'cuda:9'.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,9 @@ __all__ = ["ReadReport", "build", "trace_path"]
 
 ReadReport = Callable[[Sequence[str], str], dict[str, Any]]
 """Takes the texts of the agent's ``data`` notes and the log; returns ``Launch.data``."""
+
+DATA = "data"
+"""Code of the notes by which programs and sources hand over figures, as a JSON object."""
 
 REPORT_BYTES = 1 << 20
 """End of the log in which a worker's report is looked for, in bytes."""
@@ -59,7 +63,8 @@ def build(
     """
     contents = _read(spool, ended)
     children = _children(request, ended, contents, file)
-    said = [*notes, *ended.notes, *contents.notes]
+    data = _report(request, contents, read_report)
+    said = [*notes, *ended.notes, *(one for one in contents.notes if not _says(one, data))]
     if not contents.processes:
         said.append(agentless.no_agent_note(children, ended.tree.main))
     launch = Launch(
@@ -85,7 +90,7 @@ def build(
         notes=tuple(said),
         log=log_path(request.index),
         tail=last_lines(request.folder / log_path(request.index)) if ended.why else (),
-        data=_report(request, contents, read_report),
+        data=data,
     )
     if request.kind == "traced" and contents.spools:
         launch = _with_trace(launch, request, ended, contents, spool)
@@ -135,13 +140,18 @@ def _report(
 ) -> dict[str, Any]:
     if read_report is None:
         return {}
-    told = [note.text for note in contents.notes if note.code == "data"]
+    told = [note.text for note in contents.notes if note.code == DATA]
     try:
         with (request.folder / log_path(request.index)).open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - REPORT_BYTES))
             return read_report(told, log.read().decode("utf-8", "replace"))
     except OSError:
         return {}
+
+
+def _says(note: Note, data: dict[str, Any]) -> bool:
+    """Tell whether a note is the report that the launch keeps as its data."""
+    return bool(data) and note.code == DATA and json.loads(note.text) == data
 
 
 def _with_trace(
