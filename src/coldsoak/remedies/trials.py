@@ -175,8 +175,11 @@ class Trials(Looks):
     def _planned(self, launch_s: float) -> int:
         """Return the pairs of the first look: as many as the budget carries, twelve at the most.
 
-        The number is fixed before the first launch, so it needs no correction for looking.
+        The number is fixed before the first launch, so it needs no correction for looking. Of the
+        whole it is as few as a verdict needs: its parts are to have the rest of the budget.
         """
+        if self.whole:
+            return self.needed
         carried = _carried(self._options.budget_s, launch_s, len(self._open))
         return int(min(stopping.PAIR_LOOKS[0], max(self.needed, carried)))
 
@@ -271,10 +274,10 @@ class Trials(Looks):
             return self._stopped(result, elapsed_s)
         chosen = self._choose(result)
         worth = [name for name in self.whole if name in chosen]
+        self._without_effect = [name for name in self.whole if name not in worth]
         self.combinations.append(Combination(self.whole, TOGETHER, began=self._rounds))
         if ratio.verdict == "same" or not worth:
             return self._stopped(result, elapsed_s)
-        self._without_effect = [name for name in self.whole if name not in worth]
         room = max(0, self._room(result, elapsed_s))
         if worth[room:]:
             self.untested.append(
@@ -308,7 +311,7 @@ class Trials(Looks):
         return int(left / each) - 2 if each else len(self.combinations[-1].members)
 
     def _together_pairs(self) -> int:
-        return self._options.launches or QUICK
+        return self._options.launches or (self.needed if self.whole else QUICK)
 
     def _after_combination(
         self, result: Result, alive: set[str], elapsed_s: float
@@ -355,7 +358,10 @@ class Trials(Looks):
         return without.get(remedy, ""), TOGETHER
 
     def proposals(self, result: Result) -> list[tuple[list[str], str]]:
-        """Return combinations with the arms that had them, the one to prefer first."""
+        """Return combinations with the arms that had them, the one to prefer first.
+
+        What took no effect in the whole is left out of it: the arm is the same without.
+        """
         found: list[tuple[list[str], str]] = []
         if not self.combinations:
             return found
@@ -370,7 +376,11 @@ class Trials(Looks):
             rest = ratio_of(result, self._goal, whole.arm, last.arm, fixed=True)
             worse = rest is None or not _adds_nothing(rest)
             found.insert(0 if worse else len(found), (list(whole.members), whole.arm))
-        return found
+        effective = [
+            ([name for name in members if name not in self._without_effect], arm)
+            for members, arm in found
+        ]
+        return [(members, arm) for members, arm in effective if members]
 
     def _idle(self, result: Result) -> list[str]:
         """Return the parts without which the last combination is none the slower, idlest first."""

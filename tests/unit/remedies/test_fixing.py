@@ -352,7 +352,7 @@ def test_the_whole_is_kept_when_the_rest_is_slower(soon):
 
 def test_parts_that_there_was_no_time_for_are_named(soon):
     done, world = soon({"py.pyc": 1.5, "py.gc_imports": 0.5}, budget=1)
-    assert sorted(ingredients(done)) == sorted(ONLY.named)
+    assert ingredients(done) == ["py.pyc", "torch.compile_threads"], "the third took no effect"
     assert arms_of(world) == {BASELINE, "placebo", "together"}
     assert trial(done, "py.pyc").ratio is None
     assert any("no time" in note.text for note in done.result.notes)
