@@ -105,10 +105,17 @@ def print_sheet(sheet: Sheet, console: Console) -> None:
         console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
         detail = sheet.details[number - header] if sheet.details and number >= header else ""
         if detail:
-            text = Text(" " * 2 * INDENT + detail, style="dim")
-            console.print(text, no_wrap=True, overflow="ellipsis")
+            _print_detail(detail, console, whole=sheet.whole_details)
     for remark in sheet.remarks:
         print_lines(Text(remark, style="dim"), console, indent=INDENT)
+
+
+def _print_detail(detail: str, console: Console, *, whole: bool) -> None:
+    if whole:
+        print_lines(Text(detail, style="dim"), console, indent=2 * INDENT)
+        return
+    text = Text(" " * 2 * INDENT + detail, style="dim")
+    console.print(text, no_wrap=True, overflow="ellipsis")
 
 
 def print_lines(text: Text, console: Console, *, indent: int = 0, width: int = 0) -> None:

@@ -121,7 +121,14 @@ def trials_sheet(result: Result) -> Sheet:
         Column("verdict"),
         Column("effect"),
     )
-    return Sheet("What was tried", columns, rows, details, remarks=tuple(_remarks(result)))
+    return Sheet(
+        "What was tried",
+        columns,
+        rows,
+        details,
+        whole_details=True,
+        remarks=tuple(_remarks(result)),
+    )
 
 
 def left_out_sheet(result: Result) -> Sheet | None:

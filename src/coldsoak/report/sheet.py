@@ -36,10 +36,12 @@ class Sheet:
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     details: tuple[str, ...] = ()
-    """One line under each row, or empty texts; none at all when the tuple is empty."""
+    """A text under each row, or empty texts; none at all when the tuple is empty."""
     remarks: tuple[str, ...] = ()
     total: bool = False
     """The last row is the sum of the others."""
+    whole_details: bool = False
+    """Details are folded to be read whole; else they are one line each, cut to the width."""
 
 
 def lift_constants(sheet: Sheet, titles: Iterable[str]) -> tuple[Sheet, dict[str, str]]:
