@@ -11,7 +11,7 @@ import numpy as np
 
 from coldsoak.findings.cards import peaks
 from coldsoak.findings.repeats import explained, jit_callers, modules, repeats, shared_misses
-from coldsoak.ledger.arrays import Ints, column
+from coldsoak.ledger.arrays import Ints, column, index_of, merge, owners
 from coldsoak.ledger.names import short_kernel
 from coldsoak.ledger.spans import key_of
 from coldsoak.model.facts import Card, Copied, Event, Facts, KernelUse, Memory, Work
@@ -93,7 +93,7 @@ class _Operations:
     def __init__(self, trace: Trace) -> None:
         ops = trace.device
         self._strings = trace.strings
-        self._kernel = trace.strings.index("kernel") if "kernel" in trace.strings else -2
+        self._kernel = index_of(trace, "kernel")
         self._start, self._end = column(ops.start), column(ops.end)
         self._pid, self._device = column(ops.pid), column(ops.device)
         self._kind, self._name = column(ops.kind), column(ops.name)
@@ -115,7 +115,7 @@ class _Operations:
             yield Work(
                 series=execution.series,
                 run=execution.run,
-                busy_ns=_union(self._start[mine], self._end[mine]),
+                busy_ns=_total(*merge(self._start[mine], self._end[mine])),
                 tail_ns=max(int(self._end[mine].max()) - execution.end_ns, 0) if len(mine) else 0,
                 devices=tuple(sorted({int(d) for d in self._device[mine]})),
                 kernels=kernels,
@@ -162,10 +162,8 @@ def _queued(trace: Trace, pid: Ints, correlation: Ints, start: Ints) -> Ints:
         return start
     begin = column(spans.start)[chosen]
     chosen, begin = chosen[np.argsort(begin, kind="stable")], np.sort(begin, kind="stable")
-    pids = np.array([track.pid for track in trace.tracks], dtype=np.int64)
-    keys, first = np.unique(
-        key_of(pids[column(spans.track)[chosen]], link[chosen]), return_index=True
-    )
+    pids, _ = owners(trace, column(spans.track)[chosen])
+    keys, first = np.unique(key_of(pids, link[chosen]), return_index=True)
     wanted = key_of(pid, correlation)
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     known = (keys[place] == wanted) & (correlation > 0)
@@ -184,14 +182,8 @@ def _kept(executions: Iterable[Execution]) -> list[Execution]:
     return kept
 
 
-def _union(start: Ints, end: Ints) -> int:
-    """Return the length of the union of intervals."""
-    total, reached = 0, -1
-    for begin, stop in sorted(zip(start.tolist(), end.tolist(), strict=True)):
-        if stop > reached:
-            total += stop - max(begin, reached)
-            reached = stop
-    return int(total)
+def _total(start: Ints, end: Ints) -> int:
+    return int((end - start).sum())
 
 
 def _memory(trace: Trace) -> Iterator[Memory]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coldsoak.ledger.arrays import column
+from coldsoak.ledger.arrays import column, index_of, owners
 from coldsoak.model.facts import Repeat
 
 if TYPE_CHECKING:
@@ -95,10 +95,8 @@ def shared_misses(trace: Trace) -> dict[str, int]:
 
 def modules(trace: Trace, launch: Launch) -> dict[str, int]:
     """Return how many modules run 0 of each series imported."""
-    source = next((i for i, text in enumerate(trace.strings) if text == "import"), -2)
-    chosen = np.flatnonzero(column(trace.spans.source) == source)
-    pids = np.array([track.pid for track in trace.tracks], dtype=np.int64)
-    owner = pids[column(trace.spans.track)[chosen]] if len(chosen) else chosen
+    chosen = np.flatnonzero(column(trace.spans.source) == index_of(trace, "import"))
+    owner, _ = owners(trace, column(trace.spans.track)[chosen])
     start = column(trace.spans.start)[chosen]
     counts = {
         run.series: int(((owner == run.pid) & (start >= run.start_ns) & (start < run.end_ns)).sum())
@@ -115,12 +113,8 @@ def jit_callers(trace: Trace) -> dict[str, int]:
     of the system.
     """
     spans, samples = trace.spans, trace.samples
-    text = trace.strings
-    jit = {i for i, name in enumerate(text) if name == "cuda.jit"}
-    compiles = {i for i, name in enumerate(text) if name == "COMPILE"}
-    chosen = np.flatnonzero(
-        np.isin(column(spans.source), sorted(jit)) & np.isin(column(spans.name), sorted(compiles))
-    )
+    jit, compiles = index_of(trace, "cuda.jit"), index_of(trace, "COMPILE")
+    chosen = np.flatnonzero((column(spans.source) == jit) & (column(spans.name) == compiles))
     count: Counter[str] = Counter()
     moment, track, stack = column(samples.time), column(samples.track), column(samples.stack)
     begins, ends, tracks = column(spans.start), column(spans.end), column(spans.track)

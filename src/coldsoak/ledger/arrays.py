@@ -14,8 +14,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from coldsoak.model.causes import Cause
+    from coldsoak.model.trace import Trace
 
-__all__ = ["Bools", "Ints", "Rows", "Texts", "column", "distinct", "flatten", "merge", "over"]
+__all__ = [
+    "Bools",
+    "Ints",
+    "Rows",
+    "Texts",
+    "clip",
+    "column",
+    "covered",
+    "distinct",
+    "flatten",
+    "index_of",
+    "merge",
+    "over",
+    "owners",
+]
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -38,6 +53,20 @@ class Texts:
 def column(packed: bytes) -> Ints:
     """Return a packed column as an array."""
     return np.frombuffer(packed, dtype="<i8").astype(np.int64, copy=False)
+
+
+def index_of(trace: Trace, text: str) -> int:
+    """Return the index of a text in a trace's strings; -2, which no column has, without it."""
+    return trace.strings.index(text) if text in trace.strings else -2
+
+
+def owners(trace: Trace, tracks: Ints) -> tuple[Ints, Ints]:
+    """Return the process and the thread of each of ``tracks``."""
+    if not len(tracks):
+        return tracks, tracks
+    pids = np.array([track.pid for track in trace.tracks], dtype=np.int64)
+    tids = np.array([track.tid for track in trace.tracks], dtype=np.int64)
+    return pids[tracks], tids[tracks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +217,23 @@ def over(top: Rows, base: Rows) -> Rows:
     some = chosen >= 0
     rows = Rows.join([top, base]).take(chosen[some])
     return rows.moved(bounds[:-1][some], bounds[1:][some])
+
+
+def covered(times: Ints, start: Ints, end: Ints) -> Bools:
+    """Tell which times lie in one of the sorted, disjoint intervals ``[start, end)``."""
+    if not len(start):
+        return np.zeros(len(times), dtype=bool)
+    at = np.searchsorted(start, times, side="right") - 1
+    found: Bools = (at >= 0) & (times < end[np.maximum(at, 0)])
+    return found
+
+
+def clip(rows: Rows, start: Ints, end: Ints) -> Rows:
+    """Return what of ``rows`` lies in the intervals; both sorted and disjoint."""
+    bounds = distinct(np.concatenate((rows.start, rows.end, start, end)))
+    index = rows.at(bounds[:-1])
+    kept = (index >= 0) & covered(bounds[:-1], start, end)
+    return rows.take(index[kept]).moved(bounds[:-1][kept], bounds[1:][kept])
 
 
 def merge(start: Ints, end: Ints, gap: int = 0) -> tuple[Ints, Ints]:

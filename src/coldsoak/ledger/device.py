@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coldsoak.ledger.arrays import Bools, Ints, Rows, Texts, column, flatten, merge
+from coldsoak.ledger.arrays import (
+    Bools,
+    Ints,
+    Rows,
+    Texts,
+    clip,
+    column,
+    covered,
+    flatten,
+    index_of,
+    merge,
+)
 from coldsoak.ledger.names import short_kernel
 from coldsoak.ledger.rules import cuda
 from coldsoak.ledger.rules.base import CODE, Kind
@@ -70,7 +81,7 @@ class Device:
         checked = checked.reshape(-1, 2)
         starts = np.concatenate((build_start, checked[:, 0]))
         ends = np.concatenate((build_end, checked[:, 1]))
-        return _inside(flatten(tried, rank), *merge(starts, ends))
+        return clip(flatten(tried, rank), *merge(starts, ends))
 
 
 def read_device(
@@ -87,7 +98,7 @@ def read_device(
     cause, label = _judge(trace, kind, name, texts)
     key = key_of(pid, column(ops.correlation))
     launched, caller = _launches(key, start, spans)
-    kernel, memset = (_is_kind(trace, kind, what) for what in ("kernel", "memset"))
+    kernel, memset = (kind == index_of(trace, what) for what in ("kernel", "memset"))
     candidate = (kernel | memset) & _in_compile(pid, launched, caller, spans, user_threads)
     checked = _checked(trace, start, end, pid, name)
     for process, begin, stop in checked:
@@ -100,11 +111,6 @@ def read_device(
     rows = Rows(start, end, cause, fixed, label, source, np.arange(len(start)) + len(spans.rows))
     moved = np.where(memset, 0, column(ops.bytes_moved))
     return Device(rows, pid, moved, column(ops.correlation), candidate, launched, checked)
-
-
-def _is_kind(trace: Trace, kind: Ints, what: str) -> Bools:
-    found: Bools = kind == (trace.strings.index(what) if what in trace.strings else -2)
-    return found
 
 
 def _judge(trace: Trace, kind: Ints, name: Ints, texts: Texts) -> tuple[Ints, Ints]:
@@ -142,13 +148,6 @@ def _building(spans: SpanTable, pid: int, tid: int | None = None) -> tuple[Ints,
     return merge(spans.rows.start[mine], spans.rows.end[mine])
 
 
-def _covered(times: Ints, start: Ints, end: Ints) -> Bools:
-    if not len(start):
-        return np.zeros(len(times), dtype=bool)
-    at = np.searchsorted(start, times, side="right") - 1
-    return (at >= 0) & (times < end[np.maximum(at, 0)])
-
-
 def _in_compile(
     pid: Ints, launched: Ints, caller: Ints, spans: SpanTable, user_threads: set[tuple[int, int]]
 ) -> Bools:
@@ -157,11 +156,11 @@ def _in_compile(
     tid = np.where(caller >= 0, spans.tid[caller], 0) if len(spans.rows) else np.zeros_like(pid)
     for process in np.unique(pid).tolist():
         mine = pid == process
-        found |= mine & _covered(launched, *_building(spans, process))
+        found |= mine & covered(launched, *_building(spans, process))
         for user_pid, user_tid in user_threads:
             if user_pid == process:
                 own = mine & (tid == user_tid)
-                found[own] &= _covered(launched[own], *_building(spans, process, user_tid))
+                found[own] &= covered(launched[own], *_building(spans, process, user_tid))
     return found
 
 
@@ -174,10 +173,12 @@ def _checked(
     found = []
     for process in np.unique(pid[is_check]).tolist():
         mine = pid == process
-        for begin, stop in zip(*merge(start[mine], end[mine], SEARCH_GAP_NS), strict=True):
-            inside = mine & is_check & (start >= begin) & (end <= stop)
-            if inside.any():
-                found.append((process, int(start[inside].min()), int(end[inside].max())))
+        first, stop = start[mine & is_check], end[mine & is_check]
+        begins, _ = merge(start[mine], end[mine], SEARCH_GAP_NS)
+        stretch = np.searchsorted(begins, first, side="right")
+        for number in np.unique(stretch).tolist():
+            own = stretch == number
+            found.append((process, int(first[own].min()), int(stop[own].max())))
     return tuple(found)
 
 
@@ -189,9 +190,8 @@ def _absent_later(start: Ints, name: Ints, pid: Ints, runs: list[Run]) -> Bools:
     found = np.zeros(len(start), dtype=bool)
     for run in runs:
         mine = pid == run.pid
-        later = np.zeros(len(start), dtype=bool)
-        for begin, stop in run.later:
-            later |= mine & (start >= begin) & (start < stop)
+        windows = np.array(run.later, dtype=np.int64).reshape(-1, 2)
+        later = mine & covered(start, *merge(windows[:, 0], windows[:, 1]))
         if not later.any():
             continue
         first = mine & (start >= run.first[0]) & (start < run.first[1])
@@ -199,13 +199,3 @@ def _absent_later(start: Ints, name: Ints, pid: Ints, runs: list[Run]) -> Bools:
         if len(np.unique(name[losers])) >= 2:
             found |= losers
     return found
-
-
-def _inside(rows: Rows, start: Ints, end: Ints) -> Rows:
-    """Clip ``rows`` to the union of intervals."""
-    parts = []
-    for begin, stop in zip(start.tolist(), end.tolist(), strict=True):
-        touch = (rows.start < stop) & (rows.end > begin)
-        some = rows.take(touch)
-        parts.append(some.moved(np.maximum(some.start, begin), np.minimum(some.end, stop)))
-    return Rows.join(parts)

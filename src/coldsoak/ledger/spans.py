@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from coldsoak.ledger.arrays import Bools, Ints, Rows, Texts, column
+from coldsoak.ledger.arrays import Bools, Ints, Rows, Texts, column, index_of, owners
 from coldsoak.ledger.rules import cuda, imports
 from coldsoak.ledger.rules.base import CODE, Kind
 from coldsoak.ledger.rules.spans import span_label, verdict
@@ -75,9 +75,7 @@ def read_spans(trace: Trace, texts: Texts) -> SpanTable:
     start, end = column(columns.start), column(columns.end)
     source, name = column(columns.source), column(columns.name)
     correlation, track = column(columns.correlation), column(columns.track)
-    pids = np.array([t.pid for t in trace.tracks], dtype=np.int64)
-    tids = np.array([t.tid for t in trace.tracks], dtype=np.int64)
-    pid, tid = (pids[track], tids[track]) if len(track) else (track, track)
+    pid, tid = owners(trace, track)
 
     pairs, which = np.unique(source * len(trace.strings) + name, return_inverse=True)
     judged = [_judge(trace, int(pair), texts) for pair in pairs]
@@ -163,10 +161,10 @@ def _place_by_time(trace: Trace, places: _Places, tid: Ints) -> None:
     """
     pid, start, end = places.pid, places.start, places.end
     main = {t.pid: t.tid for t in trace.tracks if t.main}
-    origins = [_index(trace, "cuda.driver"), _index(trace, "cuda.runtime")]
+    origins = [index_of(trace, "cuda.driver"), index_of(trace, "cuda.runtime")]
     calls = np.flatnonzero(np.isin(places.source, origins) & (tid != 0))
     calls = calls[np.lexsort((tid[calls], -end[calls], start[calls]))]
-    overhead = places.source == _index(trace, "cuda.overhead")
+    overhead = places.source == index_of(trace, "cuda.overhead")
     for at in np.flatnonzero((tid == 0) & overhead).tolist():
         tid[at] = main.get(int(pid[at]), int(pid[at]))
         last = int(np.searchsorted(start[calls], start[at], side="right"))
@@ -251,24 +249,31 @@ def _pools(spans: SpanTable, trace: Trace, names: npt.NDArray[np.object_]) -> No
     """Allocations of a large part of the card are pools; the size comes from the events."""
     events = trace.events
     kinds = column(events.kind)
-    alloc = np.flatnonzero(kinds == _index(trace, "alloc"))
+    alloc = np.flatnonzero(kinds == index_of(trace, "alloc"))
     if not len(alloc):
         return
     labels = [i for i, name in enumerate(names[:-1]) if cuda.ALLOCATES.match(name)]
     calls = np.flatnonzero(np.isin(spans.rows.label, labels) & spans.is_api)
     calls = calls[np.lexsort((spans.rows.end[calls], spans.rows.start[calls]))]
-    if not len(calls):
-        return
-    pids = np.array([t.pid for t in trace.tracks], dtype=np.int64)[column(events.track)[alloc]]
+    pids, _ = owners(trace, column(events.track)[alloc])
     when, size = column(events.time)[alloc], column(events.value)[alloc]
-    at = np.searchsorted(spans.rows.start[calls], when, side="right") - 1
-    call = calls[np.maximum(at, 0)]
-    # CUPTI stamps the allocation when the call returns, within microseconds
-    inside = (at >= 0) & (when <= spans.rows.end[call] + 100_000) & (spans.pid[call] == pids)
-    np.add.at(spans.bytes, call[inside], size[inside])
+    for pid in np.unique(pids).tolist():
+        mine = pids == pid
+        _book_bytes(spans, calls[spans.pid[calls] == pid], when[mine], size[mine])
     card = _card_bytes(trace)
     limit = int(card * cuda.POOL_SHARE) if card else cuda.POOL_BYTES
     spans.rows.cause[calls[spans.bytes[calls] >= limit]] = CODE[Cause.POOL_RESERVE]
+
+
+def _book_bytes(spans: SpanTable, calls: Ints, when: Ints, size: Ints) -> None:
+    """Give each allocation of one process to the call that made it; ``calls`` are by start."""
+    if not len(calls):
+        return
+    at = np.searchsorted(spans.rows.start[calls], when, side="right") - 1
+    call = calls[np.maximum(at, 0)]
+    # CUPTI stamps the allocation when the call returns, within microseconds
+    inside = (at >= 0) & (when <= spans.rows.end[call] + 100_000)
+    np.add.at(spans.bytes, call[inside], size[inside])
 
 
 def _card_bytes(trace: Trace) -> int:
@@ -280,7 +285,3 @@ def _card_bytes(trace: Trace) -> int:
 def _labels(names: npt.NDArray[np.object_], pattern: str) -> list[int]:
     compiled = re.compile(pattern)
     return [i for i, name in enumerate(names[:-1]) if compiled.match(name)]
-
-
-def _index(trace: Trace, text: str) -> int:
-    return trace.strings.index(text) if text in trace.strings else -2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coldsoak.ledger.arrays import Bools, Ints, Rows, Texts, column
+from coldsoak.ledger.arrays import Bools, Ints, Rows, Texts, column, owners
 from coldsoak.ledger.names import short_symbol
 from coldsoak.ledger.rules import samples as rules
 from coldsoak.ledger.rules.base import CODE, Kind
@@ -133,8 +133,6 @@ def read_samples(trace: Trace, texts: Texts, first_row: int) -> Samples:
     columns = trace.samples
     time, stack = column(columns.time), column(columns.stack)
     track = column(columns.track)
-    pids = np.array([t.pid for t in trace.tracks], dtype=np.int64)
-    tids = np.array([t.tid for t in trace.tracks], dtype=np.int64)
     cause, label, driver, cut = _judge_stacks(trace, texts)
     order = np.lexsort((stack, track, time))
     order = order[_first_of_each(time[order], track[order])]
@@ -146,8 +144,7 @@ def read_samples(trace: Trace, texts: Texts, first_row: int) -> Samples:
         return Samples(none, none, none, none, none, none, none > 0, none > 0, reach, source)
     return Samples(
         time[order],
-        pids[track],
-        tids[track],
+        *owners(trace, track),
         cause[chosen],
         label[chosen],
         order + first_row,

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coldsoak.ledger.arrays import Bools, Ints, Rows, Texts, column, flatten, over
+from coldsoak.ledger.arrays import (
+    Bools,
+    Ints,
+    Rows,
+    Texts,
+    column,
+    flatten,
+    index_of,
+    over,
+    owners,
+)
 from coldsoak.ledger.device import Device, Run, read_device
 from coldsoak.ledger.rules import processes as child_rules
 from coldsoak.ledger.rules.base import CODE, Kind
@@ -188,12 +198,17 @@ class Threads:
         return Rows.of(records, Cause.LIBRARY_HANDLE, Kind.FIXED, label, source)
 
     def _life(self, pid: int, tid: int) -> Rows:
-        """The process's own phases on its main thread: start, the agent's start, exit."""
-        found = [p for p in self._launch.processes if p.pid == pid]
+        """The process's own phases on its main thread: start, the agent's start, exit.
+
+        A process that replaced its program has them once for each.
+        """
         main = [t.tid for t in self._trace.tracks if t.pid == pid and t.main] or [pid]
-        if not found or tid not in main:
+        if tid not in main:
             return Rows.none()
-        process, at = found[0], self._launch.processes.index(found[0])
+        lives = enumerate(self._launch.processes)
+        return Rows.join(self._phases(one, at) for at, one in lives if one.pid == pid)
+
+    def _phases(self, process: Process, at: int) -> Rows:
         row = self._next_row + at * 3
         texts, source = self.texts, self.texts("process")
         begin = min(self._start, process.start_ns) if at == 0 else process.start_ns
@@ -251,22 +266,19 @@ class Threads:
         same = np.ones(count, dtype=np.int64)
         row = self._next_row + np.arange(count)
         self._next_row += count
-        pids = np.array([t.pid for t in self._trace.tracks], dtype=np.int64)
-        tids = np.array([t.tid for t in self._trace.tracks], dtype=np.int64)
         rows = Rows(
             start, column(columns.end), code, same * 0, label, same * texts("context switches"), row
         )
-        return _Switches(rows, pids[track] if count else track, tids[track] if count else track)
+        return _Switches(rows, *owners(self._trace, track))
 
     def _moments(self, kind: str) -> tuple[Ints, Ints]:
         """Return threads and moments of an event, by time."""
-        events, strings = self._trace.events, self._trace.strings
-        wanted = [i for i, text in enumerate(strings) if text == kind]
-        hit = np.isin(column(events.kind), wanted) & (column(events.value) != 0)
-        tids = np.array([t.tid for t in self._trace.tracks], dtype=np.int64)
-        track, time = column(events.track)[hit], column(events.time)[hit]
+        events = self._trace.events
+        hit = (column(events.kind) == index_of(self._trace, kind)) & (column(events.value) != 0)
+        _, tids = owners(self._trace, column(events.track)[hit])
+        time = column(events.time)[hit]
         order = np.argsort(time, kind="stable")
-        return (tids[track] if len(track) else track)[order], time[order]
+        return tids[order], time[order]
 
     def _stacks_of_threads(self, samples: Samples, tid: int) -> Samples:
         """Cut stacks beside the start of a thread: the C library maps and guards its stack."""

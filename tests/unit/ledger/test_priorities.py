@@ -2,6 +2,7 @@
 
 import pytest
 
+MS = 1_000_000
 JIT = "libdnnl.so:Xbyak::CodeGenerator"
 PYTHON = "libpython3.12.so:_PyEval_EvalFrameDefault"
 
@@ -394,3 +395,18 @@ def test_the_process_start_and_exit_frame_the_launch(make):
         "unattributed": 845_000_000,
     }
     assert whole.measurement_ns == 5_000_000
+
+
+def test_a_program_that_replaces_another_in_its_process_starts_too(make):
+    """An interpreter that calls exec has two starts, both on the main thread of one process."""
+    from msgspec.structs import replace
+
+    from coldsoak import ledger
+
+    launch = make.launch()
+    first = replace(launch.processes[0], ready_ns=30 * MS, agent_ns=5 * MS, end_ns=100 * MS)
+    second = replace(first, start_ns=100 * MS, ready_ns=140 * MS, end_ns=1000 * MS)
+    made = ledger.attribute(make.trace(), replace(launch, processes=(first, second)))
+    found = {line.cause.value: line.ns // MS for line in made[-1].lines}
+    assert found == {"interpreter_start": 70, "unattributed": 920}
+    assert made[-1].measurement_ns == 10 * MS
