@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from coldsoak.ledger.arrays import Ints, column, distinct
+from coldsoak.ledger.arrays import Ints, column, distinct, index_of, owners
 from coldsoak.ledger.rules.base import CAUSES, CODE
 from coldsoak.ledger.spans import key_of
 from coldsoak.ledger.threads import Threads
-from coldsoak.ledger.windows import Window, runs_of, windows_of
+from coldsoak.ledger.windows import Window, runs_of, span_of, windows_of
 from coldsoak.model.causes import Cause
 from coldsoak.model.ledger import Evidence, Item, Ledger, Line
 
@@ -33,13 +33,9 @@ _MEASUREMENT, _UNATTRIBUTED = CODE[Cause.MEASUREMENT], CODE[Cause.UNATTRIBUTED]
 
 def attribute(trace: Trace, launch: Launch, *, series: Sequence[Series] = ()) -> tuple[Ledger, ...]:
     """See :func:`coldsoak.ledger.attribute`."""
-    windows = windows_of(trace, launch, series)
-    places = [place for window in windows for place in (window.first, *window.steady)]
-    start = min([0, *(place[2] for place in places)])
-    end = max([launch.wall_ns, *(place[3] for place in places)])
-    threads = Threads(trace, launch, runs_of(launch), start, end)
+    threads = Threads(trace, launch, runs_of(launch), *span_of(launch))
     book = _Book(trace, threads)
-    return tuple(book.ledger(window, launch) for window in windows)
+    return tuple(book.ledger(window, launch) for window in windows_of(trace, launch, series))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +186,8 @@ def _sums(timeline: Timeline, cut: _Cut) -> Ints:
 def _reads(trace: Trace) -> tuple[Ints, Ints, Ints]:
     """Return process, moment and bytes of each reading of the counter of storage reads."""
     events = trace.events
-    wanted = trace.strings.index("read_bytes") if "read_bytes" in trace.strings else -2
-    hit = column(events.kind) == wanted
-    pids = np.array([track.pid for track in trace.tracks], dtype=np.int64)
-    track = column(events.track)[hit]
-    pid = pids[track] if len(track) else track
+    hit = column(events.kind) == index_of(trace, "read_bytes")
+    pid, _ = owners(trace, column(events.track)[hit])
     return pid, column(events.time)[hit], column(events.value)[hit]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from coldsoak.ledger.device import Run
+from coldsoak.stats.series import first_ended
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from coldsoak.model.result import Execution, Launch, Series
     from coldsoak.model.trace import Trace
 
-__all__ = ["LONG", "Window", "runs_of", "windows_of"]
+__all__ = ["LONG", "Window", "runs_of", "span_of", "windows_of"]
 
 LONG = 20
 """From this many runs on the steady start is found by change point; below, the later half."""
@@ -44,12 +45,20 @@ def windows_of(trace: Trace, launch: Launch, series: Sequence[Series]) -> list[W
         for name in wanted
     ]
     pid, tid = _main(trace, launch)
-    if runs:
-        first = min((each[0] for each in runs.values()), key=lambda e: (e.start_ns, e.end_ns))
-        done = max(first.end_ns, first.ready_ns or 0)
+    first = first_ended(launch)
+    if first is not None:
+        done = max(first.end_ns, first.ready_ns or 0, 0)
         windows.append(Window("first result", (pid, tid, 0, done), series=first.series))
     windows.append(Window("launch", (pid, tid, 0, launch.wall_ns)))
     return windows
+
+
+def span_of(launch: Launch) -> tuple[int, int]:
+    """Return the stretch that holds every window of a launch, whichever series are asked for."""
+    moments = [0, launch.wall_ns]
+    for execution in launch.executions:
+        moments += [execution.start_ns, execution.end_ns, execution.ready_ns or 0]
+    return min(moments), max(moments)
 
 
 def runs_of(launch: Launch) -> list[Run]:
@@ -98,7 +107,5 @@ def _main(trace: Trace, launch: Launch) -> tuple[int, int]:
     elif trace.processes:
         pid = min(trace.processes, key=lambda p: (p.start_ns, p.pid)).pid
     else:
-        pid = next(
-            (t.pid for t in trace.tracks if t.main), trace.tracks[0].pid if trace.tracks else 0
-        )
+        pid = min(((not track.main, track.pid) for track in trace.tracks), default=(True, 0))[1]
     return pid, next((t.tid for t in trace.tracks if t.pid == pid and t.main), pid)

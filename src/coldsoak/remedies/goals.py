@@ -6,7 +6,7 @@ from collections import defaultdict
 from statistics import median as middle
 from typing import TYPE_CHECKING, NamedTuple
 
-from coldsoak.stats.series import executions_of
+from coldsoak.stats.series import executions_of, first_ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,8 +41,8 @@ class Goal(NamedTuple):
         if self.name == "first-region":
             runs = executions_of(launch, self.series)
             return runs[0].wall if runs else None
-        ends = [execution.end_ns for execution in launch.executions]
-        return min(ends) / 1e9 if ends else None
+        first = first_ended(launch)
+        return first.end_ns / 1e9 if first else None
 
     def steady(self, launch: Launch) -> float | None:
         """Return the median of the region's later runs in one launch, seconds; None without any."""

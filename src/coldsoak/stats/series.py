@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from coldsoak.model.estimate import Estimate, SteadyState, Unit
 
-__all__ = ["Cold", "cold", "executions_of", "runs_of", "summarise_series"]
+__all__ = ["Cold", "cold", "executions_of", "first_ended", "runs_of", "summarise_series"]
 
 FROM_STEADY = "against the steady tail of the same launch"
 FROM_LATER = "against the median of the later runs of the same launch"
@@ -34,6 +34,11 @@ def executions_of(launch: Launch, series: str) -> list[Execution]:
     """Return the executions of ``series`` in one launch, by run."""
     found = (execution for execution in launch.executions if execution.series == series)
     return sorted(found, key=lambda execution: execution.run)
+
+
+def first_ended(launch: Launch) -> Execution | None:
+    """Return the execution that ended first, whose end is the launch's first result."""
+    return min(launch.executions, key=lambda one: (one.end_ns, one.run, one.series), default=None)
 
 
 def runs_of(launches: Sequence[Launch], series: str) -> list[list[float]]:

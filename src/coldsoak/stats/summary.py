@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from coldsoak.model.result import Launch, Note, Result, SeriesSummary, StoppedBy, Summary
 from coldsoak.stats import estimate, stopping
-from coldsoak.stats.series import executions_of, summarise_series
+from coldsoak.stats.series import executions_of, first_ended, summarise_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -166,10 +166,8 @@ def _first_result(
 
 
 def _first_end(launch: Launch) -> tuple[int | None, int | None]:
-    if not launch.executions:
-        return None, None
-    first = min(launch.executions, key=lambda execution: execution.end_ns)
-    return first.end_ns, first.ready_ns
+    first = first_ended(launch)
+    return (first.end_ns, first.ready_ns) if first else (None, None)
 
 
 def _phases(timed: Sequence[Launch], *, after_stopping: bool) -> dict[str, Estimate]:

@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from coldsoak.model.result import Series
+from coldsoak.model.result import Execution, Series
 from coldsoak.model.trace import Trace
 
 MS = 1_000_000
@@ -61,6 +61,25 @@ def test_scopes_and_their_order(make):
     assert [each.thread for each in made] == [100, 102, 100, 100, 100]
     assert made[3].total_ns == 100 * MS
     assert made[4].total_ns == 1000 * MS
+
+
+def test_the_first_result_is_there_when_the_first_region_ends(make):
+    """A region around the others begins first and gives its result last."""
+    make.run(20, 60, series="inner").run(70, 90, series="inner")
+    inner = next(each for each in make.ledgers() if each.scope == "first result")
+    assert (inner.series, inner.total_ns) == ("inner", 60 * MS)
+
+
+def test_a_region_that_ended_before_the_spawn_has_an_empty_way_to_it():
+    from coldsoak import ledger
+    from coldsoak.model.result import Launch
+
+    run = Execution(
+        series="s", run=0, pid=1, thread=1, start_ns=-9, end_ns=-5, seconds=4e-9, ready_ns=-3
+    )
+    launch = Launch(index=0, round=1, arm="a", kind="traced", wall_ns=5, executions=(run,))
+    region, first, whole = ledger.attribute(Trace(launch=0, arm="a"), launch)
+    assert (region.total_ns, first.total_ns, whole.total_ns) == (4, 0, 5)
 
 
 def test_only_the_series_that_are_asked_for(make):
@@ -127,6 +146,15 @@ def test_a_context_that_was_seen_to_be_made_is_not_guessed(make):
     make.span("cuda.driver", "cuDevicePrimaryCtxRetain", 0, 20)
     make.span("cuda.runtime", "cudaFree_v3020", 50, 70)
     assert make.causes() == {"context_create": 20, "device_alloc": 20, "unattributed": 60}
+
+
+def test_allocations_of_processes_that_overlap_are_told_apart(make):
+    """Each event belongs to a call of its own process, whoever else calls meanwhile."""
+    make.span("cuda.driver", "cuMemAlloc_v2", 0, 50).event("alloc", 50, 30 << 30)
+    make.tracks.append((101, 101))
+    row = make.spans[0]
+    make.spans.append((10 * MS, 60 * MS, len(make.tracks) - 1, *row[3:]))
+    assert make.causes() == {"pool_reserve": 50, "unattributed": 50}
 
 
 def test_a_launch_that_loads_its_kernel_is_not_a_launch(make):
