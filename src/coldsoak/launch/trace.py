@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import time
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,11 +62,25 @@ def build(
 
 
 def save(trace: Trace, path: Path) -> None:
-    """Write a trace as gzipped msgpack, atomically."""
+    """Write a trace as gzipped msgpack, atomically.
+
+    Raises:
+        OSError: The file cannot be written; nothing of it is left.
+
+    """
     partial = path.with_name(path.name + ".part")
-    with gzip.open(partial, "wb", compresslevel=4) as file:
-        file.write(msgspec.msgpack.encode(trace))
-    partial.replace(path)
+    try:
+        with gzip.open(partial, "wb", compresslevel=4) as file:
+            file.write(msgspec.msgpack.encode(trace))
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+class _Head(msgspec.Struct):
+    """What every format has; the first traces were written without it."""
+
+    format: int = 1
 
 
 def load_trace(path: Path) -> Trace:
@@ -77,18 +92,19 @@ def load_trace(path: Path) -> Trace:
     """
     try:
         with gzip.open(path, "rb") as file:
-            trace = msgspec.msgpack.decode(file.read(), type=Trace)
-    except (OSError, EOFError, msgspec.DecodeError) as error:
+            data = file.read()
+        number = msgspec.msgpack.decode(data, type=_Head).format
+        if number <= TRACE_FORMAT:
+            return msgspec.msgpack.decode(data, type=Trace)
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
         raise FormatError(
             f"{path} is not a trace of coldsoak, or it is damaged.", why=str(error)
         ) from error
-    if trace.format > TRACE_FORMAT:
-        raise FormatError(
-            f"{path} has trace format {trace.format}; this version reads up to {TRACE_FORMAT}.",
-            why="it was written by a newer coldsoak",
-            do="pip install --upgrade coldsoak",
-        )
-    return trace
+    raise FormatError(
+        f"{path} has trace format {number}; this version reads up to {TRACE_FORMAT}.",
+        why="it was written by a newer coldsoak",
+        do="pip install --upgrade coldsoak",
+    )
 
 
 @dataclass
@@ -106,13 +122,18 @@ class _Builder:
     period_ns: int = _DEFAULT_PERIOD_NS
 
     def know(self, processes: Iterable[Process]) -> None:
-        """Take in what the launch already says of the processes that carried the agent."""
+        """Take in what the launch says of the processes that carried the agent, by their start.
+
+        A process that replaced its program is one process that began with the first.
+        """
         for process in processes:
+            before = self.processes.get(process.pid)
+            replaced = before is not None and process.start_ns <= (before.end_ns or 0)
             self.processes[process.pid] = TraceProcess(
                 pid=process.pid,
                 ppid=process.ppid,
                 argv=process.argv,
-                start_ns=process.start_ns,
+                start_ns=before.start_ns if before and replaced else process.start_ns,
                 end_ns=process.end_ns,
                 agent=True,
             )

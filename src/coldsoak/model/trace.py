@@ -147,8 +147,8 @@ class TraceProcess(Frozen, kw_only=True):
     """Thread of the parent that started it; 0 when unknown."""
 
 
-class Trace(Frozen, kw_only=True):
-    """All that was seen in one traced launch."""
+class Trace(Frozen, kw_only=True, omit_defaults=False):
+    """All that was seen in one traced launch; the file always says its format."""
 
     format: int = TRACE_FORMAT
     launch: int

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
+import contextlib
+import gzip
 import json
 import time
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coldsoak.errors import FormatError
 from coldsoak.launch.procsampler import FILE_NAME, ProcSampler
 from coldsoak.launch.symbols import Kernel
 from coldsoak.launch.trace import build, load_trace, save
 from coldsoak.model import spool
-from coldsoak.model.result import Child, Launch, SourceState
+from coldsoak.model.result import Child, Launch, Process, SourceState
 from coldsoak.model.trace import TRACE_FORMAT, unpack
 
 T0 = 1_000_000
@@ -184,6 +188,31 @@ def test_a_bulk_file_that_is_not_whole_outlives_what_the_agent_says_later(tmp_pa
     assert perf.reason.startswith("the bulk file cannot be read")
 
 
+def test_a_process_that_replaced_its_program_is_one_process(tmp_path):
+    """exec keeps the pid: whoever waits for it waits from its start on."""
+    first = ran(pid=30, argv=("python", "wrapper.py"), start_ns=50, end_ns=70)
+    second = ran(pid=30, argv=("python", "job.py"), start_ns=70, end_ns=90)
+    launch = msgspec.structs.replace(LAUNCH, processes=(ran(pid=10), first, second))
+    trace = build([], launch=launch, folder=tmp_path, t0_ns=T0)
+    found = next(process for process in trace.processes if process.pid == 30)
+    assert (found.start_ns, found.end_ns, found.argv[1]) == (50, 90, "job.py")
+
+
+def test_a_pid_that_is_used_again_is_another_process(tmp_path):
+    first, second = ran(pid=30, start_ns=50, end_ns=70), ran(pid=30, start_ns=80, end_ns=90)
+    launch = msgspec.structs.replace(LAUNCH, processes=(ran(pid=10), first, second))
+    trace = build([], launch=launch, folder=tmp_path, t0_ns=T0)
+    found = next(process for process in trace.processes if process.pid == 30)
+    assert (found.start_ns, found.end_ns) == (80, 90)
+
+
+def ran(**fields):
+    """Return a process of the launch that carried the agent."""
+    made = {"pid": 10, "ppid": 10, "argv": ("python",), "how": "script", "python": "3.12"}
+    made |= {"executable": "python", "start_ns": 0, "ready_ns": 0, "agent_ns": 0}
+    return Process(**(made | fields))
+
+
 def test_children_without_an_agent_join_the_tree(tmp_path):
     child = Child(pid=30, ppid=10, argv=("nvcc", "a.cu"), start_ns=50, end_ns=80, cpu_s=0.25)
     trace = make(tmp_path, children=(child,))
@@ -241,10 +270,42 @@ def test_what_is_no_trace_is_refused(tmp_path):
     path.write_bytes(b"not gzip")
     with pytest.raises(FormatError, match="not a trace"):
         load_trace(path)
-    newer = msgspec.structs.replace(make(tmp_path), format=TRACE_FORMAT + 1)
-    save(newer, path)
+    path.write_bytes(gzip.compress(msgspec.msgpack.encode({"arm": "a"})))
+    with pytest.raises(FormatError, match="not a trace"):
+        load_trace(path)
+
+
+def test_a_newer_trace_says_so_whatever_is_in_it(tmp_path):
+    path = tmp_path / "x.gz"
+    newer = {"format": TRACE_FORMAT + 1, "spans": "elsewhere"}
+    path.write_bytes(gzip.compress(msgspec.msgpack.encode(newer)))
     with pytest.raises(FormatError, match="trace format"):
         load_trace(path)
+
+
+def test_a_saved_trace_says_its_format(tmp_path):
+    path = tmp_path / "x.gz"
+    save(make(tmp_path), path)
+    assert msgspec.msgpack.decode(gzip.decompress(path.read_bytes()))["format"] == TRACE_FORMAT
+
+
+def test_a_trace_that_cannot_be_written_leaves_nothing(tmp_path):
+    (tmp_path / "taken" / "file").mkdir(parents=True)
+    with pytest.raises(OSError, match="taken"):
+        save(make(tmp_path), tmp_path / "taken")
+    assert [one.name for one in tmp_path.iterdir()] == ["taken"]
+
+
+@given(place=st.integers(0, 10**6), flip=st.integers(1, 255), cut=st.booleans())
+def test_a_damaged_trace_is_refused_or_whole(tmp_path_factory, place, flip, cut):
+    folder = tmp_path_factory.mktemp("trace")
+    trace = make(folder, spool.Span("jax", "trace", 10, T0, T0 + 1))
+    save(trace, folder / "x.gz")
+    data = bytearray((folder / "x.gz").read_bytes())
+    data[place % len(data)] ^= flip
+    (folder / "x.gz").write_bytes(data[: place % len(data)] if cut else data)
+    with contextlib.suppress(FormatError):
+        assert load_trace(folder / "x.gz") == trace
 
 
 def test_a_file_without_its_first_record_is_left_out(tmp_path):
