@@ -18,7 +18,7 @@ ALLOWED = {
     "stats": BASE,
     "workloads": BASE,
     "backends": BASE | {"workloads"},
-    "machine": MEASURING | {"inject"},
+    "machine": MEASURING | {"backends", "inject"},
     "launch": MEASURING | {"inject", "machine"},
     "ledger": MEASURING,
     "findings": MEASURING | {"ledger"},

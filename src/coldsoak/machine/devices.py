@@ -10,11 +10,12 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 import coldsoak
+from coldsoak.backends.report import parse_report
 from coldsoak.machine import host, nvml
 from coldsoak.machine.identity import Physical, physical
 from coldsoak.model.base import Frozen
@@ -28,8 +29,6 @@ _PROBE = Path(coldsoak.__file__).with_name("backends") / "worker.py"
 """Started by its path, in whatever interpreter is asked about."""
 
 _QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-
-_MARKER = "COLDSOAK-REPORT "
 
 
 class Seen(Frozen, kw_only=True):
@@ -230,7 +229,7 @@ def _communicate(argv: Sequence[str], timeout: float) -> tuple[str, str]:
 
 
 def _answer(framework: str, output: str, error: str, seconds: float) -> Framework:
-    report = _report(output)
+    report = parse_report(output)
     if "devices" not in report:
         told = report.get("error", {})
         lines = error.strip().splitlines()
@@ -243,12 +242,3 @@ def _answer(framework: str, output: str, error: str, seconds: float) -> Framewor
         versions=report["versions"],
         devices=tuple(Seen(**device) for device in report["devices"]),
     )
-
-
-def _report(output: str) -> dict[str, Any]:
-    _, found, text = output.rpartition(_MARKER)
-    try:
-        report = json.loads(text) if found else {}
-    except ValueError:
-        return {}
-    return report if isinstance(report, dict) else {}

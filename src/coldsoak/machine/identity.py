@@ -104,15 +104,15 @@ def physical(
 
 def _key(cards: Sequence[Card], device: Named) -> str:
     """Return the card's UUID, else what tells the device from others."""
-    own = _bare(device.uuid)
+    own, place = _bare(device.uuid), _address(device.pci)
     for card in cards:
         if own and own == _bare(card.uuid):
             return card.uuid
     slices = {_bare(uuid): uuid for card in cards for uuid in card.mig_uuids}
-    if own in slices:
+    if own and own in slices:
         return slices[own]
     for card in cards:
-        if device.pci and _address(device.pci) == _address(card.pci) and not card.mig:
+        if place and place == _address(card.pci) and not card.mig:
             return card.uuid
     return device.uuid or device.pci or device.name
 
@@ -123,7 +123,7 @@ def _bare(uuid: str) -> str:
 
 
 def _address(pci: str) -> tuple[int, ...]:
-    """Return (domain, bus, device) of ``00000000:02:00.0`` or ``0000:02:00.0``."""
+    """Return (domain, bus, device) of ``00000000:02:00.0`` or ``0000:02:00.0``; empty for none."""
     head = pci.lower().partition(".")[0].split(":")
     try:
         return tuple(int(part, 16) for part in head)

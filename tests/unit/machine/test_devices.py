@@ -57,6 +57,15 @@ def test_a_gpu_that_nvml_does_not_know_stands_alone():
     assert (other.name, other.kind, cpu.kind) == ("Radeon", "gpu", "cpu")
 
 
+def test_what_has_no_identity_is_no_card_of_ours():
+    """A driver that tells neither UUID nor address makes no two devices one."""
+    sliced = Card(index=0, name="A", uuid="GPU-01", mig=True, mig_uuids=("",))
+    bare = Card(index=1, name="B")
+    for pci in ("", "somewhere"):
+        found = physical((sliced, bare), [("cupy", gpu("cuda:0", pci=pci))], cpu="EPYC")
+        assert [one.names for one in found] == [{}, {}, {"cupy": ("cuda:0",)}, {}]
+
+
 def survey(cards, *frameworks):
     return Survey(
         cpu="EPYC",
@@ -166,6 +175,15 @@ def test_a_framework_that_fails_says_why(tmp_path, monkeypatch, program, error):
     monkeypatch.setattr(devices, "_PROBE", probe)
     (failed,) = devices.survey(("torch",), timeout=30.0).frameworks
     assert (failed.state, failed.error) == ("failed", error)
+
+
+def test_what_a_framework_says_at_its_exit_does_not_hide_its_answer(tmp_path, monkeypatch):
+    probe = tmp_path / "probe.py"
+    answer = """{"versions": {"torch": "2"}, "devices": [{"name": "cpu", "kind": "cpu"}]}"""
+    probe.write_text(f"print('COLDSOAK-REPORT {answer}')\nprint('shut down')\n")
+    monkeypatch.setattr(devices, "_PROBE", probe)
+    (found,) = devices.survey(("torch",), timeout=30.0).frameworks
+    assert (found.state, [one.name for one in found.devices]) == ("ok", ["cpu"])
 
 
 def test_an_interpreter_that_is_not_there_is_a_failure():

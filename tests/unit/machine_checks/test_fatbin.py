@@ -4,6 +4,8 @@ import struct
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from coldsoak.machine.checks import architectures
 from coldsoak.machine.checks.fatbin import DeviceCode, _listed, device_code
@@ -76,6 +78,18 @@ def test_headers_that_make_no_sense_are_not_guessed_at(library, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda _: None)
     found = device_code(library(**{".nv_fatbin": container(entry(2, 4_000_000))}))
     assert (found.machine, found.ptx, found.complete) == (set(), set(), False)
+
+
+@settings(deadline=None, max_examples=300)
+@given(place=st.integers(0, 10**4), value=st.binary(min_size=1, max_size=8))
+def test_no_header_raises(tmp_path_factory, place, value):
+    file = tmp_path_factory.mktemp("elf") / "lib.so"
+    data = bytearray(elf({b".nv_fatbin": container(entry(2, 90), entry(1, 80))}))
+    at = place % len(data)
+    data[at : at + len(value)] = value
+    file.write_bytes(data)
+    found = device_code(str(file), seconds=0.1)
+    assert found is None or found.machine | found.ptx <= set(range(20, 1000))
 
 
 def test_cuobjdump_lists_are_understood():

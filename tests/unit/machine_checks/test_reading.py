@@ -247,3 +247,26 @@ def test_an_interpreter_that_does_not_answer_is_an_answer(tmp_path):
     loud = put(tmp_path / "loud", "#!/bin/sh\necho broken >&2\n")
     loud.chmod(0o755)
     assert interpreter.ask(str(loud), dict(os.environ)).error == "broken"
+
+
+@pytest.mark.parametrize(
+    ("program", "error"),
+    [
+        ("print('x' * 10)", "it said nothing"),
+        ("print('COLDSOAK-ANSWER {broken')", "its answer cannot be read"),
+        ("print('COLDSOAK-ANSWER []')", "its answer cannot be read"),
+        ("raise SystemExit('no such codec')", "no such codec"),
+    ],
+)
+def test_an_interpreter_that_answers_something_else_is_a_failure(monkeypatch, program, error):
+    monkeypatch.setattr(interpreter, "_SCRIPT", program)
+    assert error in interpreter.ask(sys.executable, os.environ).error
+
+
+def test_what_an_interpreter_says_at_its_exit_is_no_part_of_the_answer(monkeypatch):
+    last = (
+        "import atexit; atexit.register(print, 'COLDSOAK is gone'); atexit.register(print, 'bye')"
+    )
+    monkeypatch.setattr(interpreter, "_SCRIPT", interpreter._SCRIPT + last)
+    found = interpreter.ask(sys.executable, os.environ)
+    assert (found.error, found.tag) == ("", TAG)

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from coldsoak.machine.checks.base import GROUPS, text_of
 from coldsoak.machine.checks.interpreter import Interpreter
 from coldsoak.machine.checks.registry import CHECKS, document, examine
@@ -48,9 +50,10 @@ def test_a_silent_interpreter_is_told(tmp_path):
     assert "no answer within 15 s" in section.verdicts[0].what
 
 
-def test_a_check_that_fails_stops_no_other(tmp_path):
+@pytest.mark.parametrize("error", [PermissionError("not yours"), ValueError("nonsense")])
+def test_a_check_that_fails_stops_no_other(tmp_path, error):
     def broken(_file):
-        raise PermissionError("not yours")
+        raise error
 
     lib = tmp_path / "pack" / "lib.so"
     lib.parent.mkdir()
@@ -59,4 +62,5 @@ def test_a_check_that_fails_stops_no_other(tmp_path):
     found = examine(Subject(environment={}, root=tmp_path, python=python, resident=broken))
     states = {one.code: one.state for section in found.sections for one in section.verdicts}
     assert states["page-cache"] == "unknown"
+    assert any(str(error) in one.what for section in found.sections for one in section.verdicts)
     assert states["perf"] == "warn"

@@ -26,6 +26,8 @@ _MAGIC = 0xBA55ED50
 _PTX, _MACHINE = 1, 2
 _KNOWN = range(20, 1000)
 """Architectures that make sense; anything else means that the layout has changed."""
+_NAMES = 1 << 20
+"""Bytes that the names of all sections take at the most; a damaged header may say anything."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +57,7 @@ class DeviceCode:
 
 
 def device_code(file: str, *, seconds: float = 1.0) -> DeviceCode | None:
-    """Return the device code in a shared library, or None when it has none or is no ELF file.
+    """Return the device code in a shared library, or None when it has none or is no sound ELF file.
 
     Args:
         file: Path of the library.
@@ -69,7 +71,7 @@ def device_code(file: str, *, seconds: float = 1.0) -> DeviceCode | None:
             if not sections:
                 return None
             found = _entries(stream, sections, deadline)
-    except (OSError, struct.error, ValueError):
+    except (OSError, struct.error, ValueError, IndexError):
         return None
     size = sum(length for _, length in sections)
     if found is None:
@@ -96,7 +98,7 @@ def _sections(stream: BinaryIO) -> Iterator[tuple[bytes, int, int]]:
     if not rows:
         return
     stream.seek(rows[names][4])
-    texts = stream.read(rows[names][5])
+    texts = stream.read(min(rows[names][5], _NAMES))
     for at, _, _, _, offset, size in rows:
         yield texts[at : texts.index(b"\0", at)], offset, size
 

@@ -21,6 +21,9 @@ FRAMEWORKS = (
 )
 """Packages whose start is worth a look, by import name."""
 
+_MARK = "COLDSOAK-ANSWER "
+"""Starts the line; ``sitecustomize`` and exit handlers print to the same output."""
+
 _SCRIPT = """
 import importlib.metadata, json, sys, sysconfig
 names = json.loads(sys.argv[1])
@@ -34,7 +37,7 @@ for one in importlib.metadata.distributions():
     name = (one.metadata['Name'] or '').lower().replace('_', '-')
     versions.setdefault(name, one.version)
 paths = sysconfig.get_paths()
-print('COLDSOAK ' + json.dumps({
+print('COLDSOAK-ANSWER ' + json.dumps({
     'executable': sys.executable, 'version': '.'.join(map(str, sys.version_info[:3])),
     'tag': sys.implementation.cache_tag or '', 'prefix': sys.pycache_prefix or '',
     'writes_bytecode': not sys.dont_write_bytecode, 'packages': where, 'versions': versions,
@@ -82,8 +85,11 @@ def ask(executable: str, environment: Mapping[str, str], *, timeout: float = 15.
         return Interpreter(executable=executable, error=f"no answer within {timeout:g} s")
     except OSError as error:
         return Interpreter(executable=executable, error=str(error))
-    _, found, text = done.stdout.rpartition("COLDSOAK ")
-    if not found:
+    answers = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
+    if not answers:
         lines = done.stderr.strip().splitlines()
         return Interpreter(executable=executable, error=lines[-1] if lines else "it said nothing")
-    return msgspec.json.decode(text, type=Interpreter)
+    try:
+        return msgspec.json.decode(answers[0].removeprefix(_MARK), type=Interpreter)
+    except msgspec.DecodeError as error:
+        return Interpreter(executable=executable, error=f"its answer cannot be read ({error})")

@@ -100,7 +100,7 @@ def examine(subject: Subject) -> Examination:
 def _made(check: Check[Any], subject: Subject) -> list[Verdict]:
     try:
         return list(check.judge(check.read(subject)))
-    except OSError as error:
+    except Exception as error:  # noqa: BLE001 (whatever a machine answers, the other checks count)
         what = f"This could not be looked at: {error}."
         return [Verdict(code=check.code, state="unknown", what=what)]
 
