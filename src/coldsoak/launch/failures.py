@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,30 @@ REPLACED_SHARE = 0.2
 _ALWAYS_GRANTED = 2
 """So many may be replaced whatever their share: the first round alone is five launches or fewer."""
 _TAIL_LINES = 8
+_KNOWN = (
+    (
+        re.compile(
+            r"explicitly assigned to \S+ but available devices|Could not satisfy device specification"
+        ),
+        "coldsoak explain device-not-there",
+    ),
+    (
+        re.compile(
+            r"not compiled with CUDA enabled|invalid device ordinal|Found no NVIDIA driver"
+            r"|No CUDA GPUs are available|Unknown backend|Unable to initialize backend"
+        ),
+        "coldsoak devices",
+    ),
+    (
+        re.compile(
+            r"module 'tensorflow' has no attribute '(?:Session|InteractiveSession|placeholder"
+            r"|ConfigProto|random_\w+|get_variable|global_variables_initializer|app|flags|contrib)'"
+        ),
+        "coldsoak run --tf1 runs scripts for TensorFlow 1",
+    ),
+)
+"""What failures look like of which more can be said, and what to type."""
+
 _BUSY = "other programs used"
 _BUSY_NOTE = (
     "other programs used most of the CPU time; the launch counts, because the machine is busy all "
@@ -53,22 +78,29 @@ def accept(launch: Launch) -> Launch:
 
 def command_failed(arm: Arm, launch: Launch, folder: Path) -> CommandFailed:
     """Return the error for a command that fails in its very first launch."""
+    command = shlex.join(redact_command(arm.argv)) if arm.case is None else arm.name
+    words = last_words(launch)
     return CommandFailed(
-        f"{shlex.join(redact_command(arm.argv))} failed in launch {launch.index}: {describe(launch)}.",
-        why=last_words(launch),
-        do=_advice(launch, folder),
+        f"{command} failed in launch {launch.index}: {describe(launch)}.",
+        why=f"{words}\nThe whole output is in {folder / launch.log}." if launch.log else words,
+        do=_advice(arm, launch, words),
     )
 
 
-def _advice(launch: Launch, folder: Path) -> str:
+def _advice(arm: Arm, launch: Launch, words: str) -> str:
+    """Return what to type; a worker of a bench has said so itself, and has no such options."""
+    if isinstance(told := launch.data.get("error"), dict) and told.get("do"):
+        return str(told["do"])
     if launch.status == "timeout":
-        return (
-            "give it longer with --timeout SECONDS, or say when a program that does not end is "
-            "ready: --until region:NAME, port:P, http:URL or log:REGEX"
-        )
-    if launch.status == "failed" and launch.exit_code:
-        return f"the whole output is in {folder / launch.log}; --ignore-failure measures it anyway"
-    return f"the whole output is in {folder / launch.log}"
+        longer = "--timeout SECONDS gives it longer"
+        ready = "; --until region:NAME, port:P, http:URL or log:REGEX is for one that does not end"
+        return longer + ready * (arm.case is None)
+    for pattern, advice in _KNOWN:
+        if pattern.search(words):
+            return advice
+    if launch.status == "failed" and launch.exit_code and arm.case is None:
+        return "coldsoak run --ignore-failure measures it all the same"
+    return ""
 
 
 class Replacements:

@@ -362,10 +362,37 @@ def test_a_command_that_always_fails_is_launched_once(session):
         session([failed()])
     assert caught.value.what == "a failed in launch 0: exit status 3."
     assert caught.value.why == "oh no"
-    assert "--ignore-failure" in caught.value.do
+    assert caught.value.do == "coldsoak run --ignore-failure measures it all the same"
     result = session.store.load("last")
     assert len(result.launches) == 1
     assert result.summaries[0].stopped_by == "failure"
+
+
+@pytest.mark.parametrize(
+    ("words", "todo"),
+    [
+        (
+            "Cannot assign a device for operation a: {{node a}} was explicitly assigned to "
+            "/device:XLA_GPU:0 but available devices are [ /job:localhost/device:CPU:0 ].",
+            "coldsoak explain device-not-there",
+        ),
+        (
+            "Could not satisfy device specification '/job:localhost/device:GPU:0'.",
+            "coldsoak explain device-not-there",
+        ),
+        ("AssertionError: Torch not compiled with CUDA enabled", "coldsoak devices"),
+        ("AttributeError: module 'tensorflow' has no attribute 'Session'", "coldsoak run --tf1 "),
+        ("KeyError: 'device'", "coldsoak run --ignore-failure "),
+    ],
+)
+def test_a_known_failure_is_explained(session, words, todo):
+    with pytest.raises(CommandFailed) as caught:
+        session([failed(tail=(words,), log="logs/000.log")])
+    assert caught.value.do.startswith(todo)
+    first, second = caught.value.why.splitlines()
+    assert first == words
+    assert second.startswith("The whole output is in ")
+    assert second.endswith("/logs/000.log.")
 
 
 def test_a_timeout_says_what_to_type(session):

@@ -1,8 +1,9 @@
 """The program names a device that does not exist
 
 TensorFlow places operations softly: where a named device does not exist it raises nothing, and the
-work runs somewhere else. `XLA_GPU` and `XLA_CPU` were devices of TensorFlow 1; TensorFlow 2 has
-none of them, and XLA is asked for with `jit_compile=True` on an ordinary device.
+work runs somewhere else. With soft placement off, and in the sessions of TensorFlow 1 (`--tf1`), the
+program fails instead. `XLA_GPU` and `XLA_CPU` were devices of TensorFlow 1; TensorFlow 2 has none of
+them, and XLA is asked for with `jit_compile=True` on an ordinary device.
 
 It fires when a TensorFlow 2 program names an XLA device, or runs a region with, or passes to
 `tf.device` under no condition, a GPU with a number that the machine has not got.
