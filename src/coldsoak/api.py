@@ -37,7 +37,7 @@ def run(command: str | Sequence[str], *, echo: bool = False, **options: object) 
     """
     from coldsoak.pipeline import command_arm, measure
 
-    argv = shlex.split(command) if isinstance(command, str) else list(command)
+    argv = _words(command)
     asked = _options(options)
     return measure([command_arm(argv)], asked, kind="run", command=argv, echo=echo)
 
@@ -118,7 +118,7 @@ def fix(
     from coldsoak.remedies.fixing import Wanted
     from coldsoak.remedies.recipe import encode
 
-    argv = shlex.split(command) if isinstance(command, str) else list(command)
+    argv = _words(command)
     wanted = Wanted(
         goal=goal, named=tuple(remedies), excluded=tuple(exclude), numerics=numerics, check=check
     )
@@ -127,6 +127,19 @@ def fix(
         file = Path(output)
         write_atomically(file, encode(done.recipe, file.name))
     return done.result
+
+
+def _words(command: str | Sequence[str]) -> list[str]:
+    if not isinstance(command, str):
+        return list(command)
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise UsageError(
+            "The command cannot be split as a shell would.",
+            why=str(error),
+            do="Give a list of arguments.",
+        ) from None
 
 
 def _options(given: Mapping[str, object]) -> Options:

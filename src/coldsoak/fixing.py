@@ -105,5 +105,5 @@ def _check(diagnosis: Result, command: Sequence[str]) -> None:
             why=f"it measured: {' '.join(measured.argv)}",
             do="give the same command, or none",
         )
-    if measured.cwd and measured.cwd != os.getcwd() and not os.path.isdir(measured.cwd):  # noqa: PTH109, PTH112
+    if measured.cwd and not os.path.isdir(measured.cwd):  # noqa: PTH112
         raise UsageError(f"The folder of the command is gone: {measured.cwd}.")

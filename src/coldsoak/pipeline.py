@@ -35,6 +35,8 @@ SOURCE_BYTES = 128 * 1024
 """Longest file of the user's that a result keeps."""
 SOURCES_BYTES = 512 * 1024
 """What all of them may take together."""
+LOG_BYTES = 64 * 1024 * 1024
+"""How much of a launch's output findings look through; a program may print without end."""
 
 NAME = "command"
 """Name of the only arm of a plain run."""
@@ -44,14 +46,18 @@ def command_arm(argv: Sequence[str]) -> Arm:
     """Return the arm of ``coldsoak run``: ``argv`` in the current folder, nothing changed.
 
     Raises:
-        UsageError: There is no command.
+        UsageError: There is no command, or the current folder is gone.
 
     """
     from coldsoak.model.result import Arm
 
     if not argv:
         raise UsageError("There is no command to measure.", do="coldsoak run -- python script.py")
-    return Arm(name=NAME, argv=tuple(argv), cwd=os.getcwd())  # noqa: PTH109 (str, as in the model)
+    try:
+        folder = os.getcwd()  # noqa: PTH109 (str, as in the model)
+    except FileNotFoundError:
+        raise UsageError("The current folder is gone.", do="Change to one that exists.") from None
+    return Arm(name=NAME, argv=tuple(argv), cwd=folder)
 
 
 def measure(
@@ -135,7 +141,10 @@ def attributed(result: Result, folder: Path) -> Result:
 
 def _log(folder: Path, name: str) -> str:
     file = folder / name
-    return file.read_text(encoding="utf-8", errors="replace") if name and file.is_file() else ""
+    if not name or not file.is_file():
+        return ""
+    with file.open("rb") as stream:
+        return stream.read(LOG_BYTES).decode("utf-8", "replace")
 
 
 def sources_of(result: Result) -> dict[str, str]:
@@ -156,22 +165,24 @@ def sources_of(result: Result) -> dict[str, str]:
     texts: dict[str, str] = {}
     room = SOURCES_BYTES
     for name in dict.fromkeys(site.file for site in sites):
-        text = _short_text(folder / name, min(room, SOURCE_BYTES))
+        text, size = _short_text(folder / name, min(room, SOURCE_BYTES))
         if text is not None:
             texts[name] = text
-            room -= len(text)
+            room -= size
     return texts
 
 
-def _short_text(file: Path, most: int) -> str | None:
+def _short_text(file: Path, most: int) -> tuple[str | None, int]:
+    """Return the text of a regular file of at most ``most`` bytes and its size; None without one."""
     from coldsoak.launch.redact_source import redact_source
 
     try:
-        if file.stat().st_size > most:
-            return None
-        return redact_source(file.read_text(encoding="utf-8"))
+        size = file.stat().st_size
+        if not file.is_file() or size > most:
+            return None, 0
+        return redact_source(file.read_text(encoding="utf-8")), size
     except (OSError, ValueError):
-        return None
+        return None, 0
 
 
 def judged(result: Result) -> Result:

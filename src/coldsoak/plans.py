@@ -147,7 +147,9 @@ def _installed(python: str) -> tuple[str, ...]:
         return backends.installed()
     argv = [python, str(WORKER), json.dumps({"task": "installed", "framework": ""})]
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            argv, capture_output=True, text=True, errors="replace", timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError(
             f"The interpreter {python} cannot be run.",
