@@ -8,6 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from coldsoak.findings.source import Source
+from coldsoak.stats.summary import usable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,15 +89,7 @@ class View:
 
     def launches(self, arm: str, kind: LaunchKind = "timed") -> list[Launch]:
         """Return the launches of ``arm`` that count: ok, valid, not round 0."""
-        return [
-            launch
-            for launch in self.result.launches
-            if launch.arm == arm
-            and launch.kind == kind
-            and launch.status == "ok"
-            and launch.round > 0
-            and not launch.invalid
-        ]
+        return usable(self.result.launches, arm, kind)
 
     @cached_property
     def _executions(self) -> dict[tuple[int, str], list[Execution]]:

@@ -21,33 +21,40 @@ __all__ = [
 _TIMES = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 
 
+def _rounded(value: float) -> float:
+    """Return ``value`` with the three significant digits that are shown, which may be one more."""
+    return float(f"{value:.2e}")
+
+
 def _digits(value: float) -> str:
     """Three significant digits, never an exponent."""
     if value == 0:
         return "0"
-    places = max(2 - math.floor(math.log10(abs(value))), 0)
+    places = max(2 - math.floor(math.log10(abs(_rounded(value)))), 0)
     return f"{value:,.{places}f}"
 
 
 def seconds_text(seconds: float) -> str:
     """Return a time with its unit: ``1.84 s``, ``543 µs``."""
-    unit, scale = next((u for u in _TIMES if abs(seconds) >= u[1]), _TIMES[-1])
+    unit, scale = next((u for u in _TIMES if _rounded(abs(seconds)) >= u[1]), _TIMES[-1])
     return f"{_digits(seconds / scale)} {unit}"
 
 
 def rate_text(rate: float, unit: str = "FLOP/s") -> str:
     """Return a rate in thousands: ``143 TFLOP/s``."""
     index = 0
-    while rate >= 1000 and index < 5:
+    while _rounded(rate) >= 1000 and index < 5:
         rate /= 1000
         index += 1
     return f"{_digits(rate)} {('', 'k', 'M', 'G', 'T', 'P')[index]}{unit}"
 
 
 def bytes_text(count: float) -> str:
-    """Return a size in binary units: ``32.0 MiB``."""
+    """Return a size in binary units: ``32.0 MiB``; bytes are whole."""
+    if count < 1024:
+        return f"{count:,.0f} B"
     index = 0
-    while count >= 1024 and index < 4:
+    while round(count) >= 1024 and index < 4:
         count /= 1024
         index += 1
     return f"{_digits(count)} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[index]}"

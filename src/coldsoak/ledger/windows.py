@@ -83,7 +83,7 @@ def _steady(runs: list[Execution]) -> list[Execution]:
     if len(runs) < 4:
         return runs[1:]
     if len(runs) >= LONG:
-        start = _change_point([run.wall for run in runs])
+        start = _change_point([max(run.wall, 0.0) for run in runs])
         if start is not None and 1 <= start < len(runs):
             return runs[start:]
     return runs[max(1, len(runs) // 2) :]

@@ -316,7 +316,7 @@ class SeriesSummary(Frozen, kw_only=True):
     series: str
     arm: str
     launches: int
-    runs: tuple[int, ...]
+    runs: tuple[int, int, int]
     """Executions per launch: minimum, median, maximum."""
     first: Estimate
     """Run 0, seconds of wall time."""
@@ -387,4 +387,6 @@ class Result(Frozen, kw_only=True):
     trials: tuple[Trial, ...] = ()
     recipe: Recipe | None = None
     """Of a fix: what was proved; None when nothing helped."""
+    recipe_file: str = ""
+    """Where the recipe was written, an absolute path; empty when it was not."""
     notes: tuple[Note, ...] = ()

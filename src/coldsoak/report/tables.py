@@ -73,7 +73,7 @@ def regions_sheet(result: Result, summary: Summary) -> Sheet | None:
 
 
 def _runs(series: SeriesSummary) -> str:
-    least, middle, most = series.runs if len(series.runs) == 3 else (0, 0, 0)
+    least, middle, most = series.runs
     count = f"{middle}" if least == most else f"{least} to {most}"
     return f"{count} {'run' if count == '1' else 'runs'} a launch"
 

@@ -7,6 +7,7 @@ importing it takes longer than most commands run.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import pairwise
 from statistics import median as middle
 from typing import TYPE_CHECKING
@@ -199,7 +200,7 @@ def grain_reached(values: Sequence[float]) -> bool:
     """Tell whether over half of at least six values tie: the clock is coarser than the noise."""
     if len(values) < minimum_n(0.95):
         return False
-    return 2 * max(map(values.count, set(values))) > len(values)
+    return 2 * max(Counter(values).values()) > len(values)
 
 
 def check(values: Sequence[float], *, signed: bool = False) -> None:

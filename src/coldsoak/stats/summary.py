@@ -7,7 +7,15 @@ from collections import defaultdict
 from statistics import median as middle
 from typing import TYPE_CHECKING
 
-from coldsoak.model.result import Launch, Note, Result, SeriesSummary, StoppedBy, Summary
+from coldsoak.model.result import (
+    Launch,
+    LaunchKind,
+    Note,
+    Result,
+    SeriesSummary,
+    StoppedBy,
+    Summary,
+)
 from coldsoak.stats import estimate, stopping
 from coldsoak.stats.series import executions_of, first_ended, summarise_series
 
@@ -22,6 +30,8 @@ FAILURES = frozenset({"failed", "killed", "timeout", "not started"})
 """Statuses of a launch that gives no observation."""
 ORDER_PAIRS = 6
 """Fewest pairs for the effect of the order inside a pair."""
+TREND_ROUNDS = 6
+"""Fewest rounds for a slope over them."""
 SMALL_IMPORT_S = 1e-3
 """Packages whose median is below this are added up as ``(other)``."""
 ASYNCHRONOUS = 1.01
@@ -46,7 +56,7 @@ def summarise(
     )
 
 
-def usable(launches: Iterable[Launch], arm: str, kind: str = "timed") -> list[Launch]:
+def usable(launches: Iterable[Launch], arm: str, kind: LaunchKind = "timed") -> list[Launch]:
     """Return the launches of one arm and kind that count: not round 0, valid, and not failed."""
     return [
         launch
@@ -61,7 +71,7 @@ def usable(launches: Iterable[Launch], arm: str, kind: str = "timed") -> list[La
 
 def trend(rounds: Sequence[int], seconds: Sequence[float]) -> tuple[float, float, float] | None:
     """Return the Theil-Sen slope with its 95 % bounds, seconds a round; None below six rounds."""
-    if len(set(rounds)) < ORDER_PAIRS:
+    if len(set(rounds)) < TREND_ROUNDS:
         return None
     from scipy.stats import theilslopes
 
@@ -159,7 +169,7 @@ def _first_result(
         for first, ready in map(_first_end, synced)
         if first is not None and ready is not None
     ]
-    if late and middle(ready / first for first, ready in late) > ASYNCHRONOUS:
+    if late and middle(ready - ASYNCHRONOUS * first for first, ready in late) > 0:
         method = f"{estimate.METHOD}; the device was waited for, in launches of their own"
         return _over([ready / 1e9 for _, ready in late], method=method)
     return _over(ended, after_stopping=after_stopping)

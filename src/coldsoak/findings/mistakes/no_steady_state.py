@@ -21,6 +21,7 @@ from coldsoak.findings.mistakes.periodic import common_period
 from coldsoak.findings.patterns import busy_machine, walls
 from coldsoak.findings.words import seconds_text
 from coldsoak.model.finding import Finding
+from coldsoak.stats.steady import MINIMUM_RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,8 @@ def find(view: View) -> Iterator[Finding]:
             continue
         if busy_machine(view, arm) or common_period(view, arm, series.id):
             continue
-        tenths = [quantiles(row[1:], n=10) for row in walls(view, arm, series.id)]
+        rows = [row for row in walls(view, arm, series.id) if len(row) > MINIMUM_RUNS]
+        tenths = [quantiles(row[1:], n=10) for row in rows]
         quick, slow = median(t[0] for t in tenths), median(t[-1] for t in tenths)
         if slow < SPREAD * quick:
             continue
