@@ -348,7 +348,7 @@ class Summary(Frozen, kw_only=True):
     stopped_by: StoppedBy = "fixed"
     wall: Estimate | None = None
     first_result: Estimate | None = None
-    """Time to first result: spawn to the end of the first region's run 0."""
+    """Time to first result: spawn to the end of the region that ends first."""
     phases: dict[str, Estimate] = {}
     imports: dict[str, Estimate] = {}
     series: tuple[SeriesSummary, ...] = ()
