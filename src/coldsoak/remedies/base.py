@@ -48,6 +48,8 @@ class Context:
     """The command forks without starting another program."""
     cores: float = 0.0
     """Cores that the command may use."""
+    sessions: tuple[str, ...] = ()
+    """What ONNX Runtime's sessions were made of, in the traced launches: ``providers=…, model=…``."""
 
     def at_stake(self, causes: frozenset[Cause]) -> float:
         """Return the seconds of ``causes`` within the goal."""

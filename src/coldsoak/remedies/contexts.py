@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from coldsoak.model.result import Launch, Result
+    from coldsoak.model.trace import Trace
     from coldsoak.remedies.goals import Goal
 
 __all__ = ["CUDA_NOTE", "context_of"]
@@ -26,6 +27,8 @@ __all__ = ["CUDA_NOTE", "context_of"]
 CUDA_NOTE = "cuda_environment"
 """Key under which the agent notes CUDA's variables at the end of a traced process."""
 
+SESSION = "create_session"
+"""What the agent calls the span in which ONNX Runtime makes a session."""
 _DEVICE_CAUSES = frozenset((*GROUPS["driver"], Cause.DEVICE_COMPUTE))
 
 
@@ -60,13 +63,12 @@ def context_of(
         forks=any(process.how == "fork" for one in launches for process in one.processes),
         cores=diagnosis.machine.cores_usable,
     )
-    info, devices = _traced(launches, folder)
+    info, devices, sessions = _traced(launches, folder)
     device_seconds = sum(
         line.ns for led in diagnosis.ledgers for line in led.lines if line.cause in _DEVICE_CAUSES
     )
-    return replace(
-        plain, info=info, devices=devices, gpu=bool(devices) or device_seconds > 0
-    ), asked
+    on_gpu = bool(devices) or device_seconds > 0
+    return replace(plain, info=info, devices=devices, gpu=on_gpu, sessions=sessions), asked
 
 
 def _environment(changes: Mapping[str, str | None]) -> dict[str, str]:
@@ -85,16 +87,28 @@ def _imported(launches: Iterable[Launch]) -> set[str]:
     }
 
 
-def _traced(launches: Iterable[Launch], folder: Path) -> tuple[dict[str, str], tuple[int, ...]]:
-    """Return the facts of the traces, and the ordinals of the devices that did work."""
+def _traced(
+    launches: Iterable[Launch], folder: Path
+) -> tuple[dict[str, str], tuple[int, ...], tuple[str, ...]]:
+    """Return the facts of the traces, the devices that did work, and the sessions that were made."""
     info: dict[str, str] = {}
     devices: set[int] = set()
+    sessions: list[str] = []
     for launch in launches:
         if launch.trace and (folder / launch.trace).is_file():
             trace = load_trace(folder / launch.trace)
             info |= trace.info
             devices.update(unpack(trace.device.device))
-    return info, tuple(sorted(devices))
+            sessions += _sessions(trace)
+    return info, tuple(sorted(devices)), tuple(dict.fromkeys(sessions))
+
+
+def _sessions(trace: Trace) -> list[str]:
+    if SESSION not in trace.strings:
+        return []
+    wanted = trace.strings.index(SESSION)
+    rows = zip(unpack(trace.spans.name), unpack(trace.spans.detail), strict=True)
+    return [trace.strings[detail] for name, detail in rows if name == wanted and detail >= 0]
 
 
 def _cuda_environment(launches: Iterable[Launch]) -> dict[str, str] | None:
