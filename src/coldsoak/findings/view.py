@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING
 
 from coldsoak.findings.source import Source
+from coldsoak.stats.series import by_series
 from coldsoak.stats.summary import usable
 
 if TYPE_CHECKING:
@@ -93,13 +93,11 @@ class View:
 
     @cached_property
     def _executions(self) -> dict[tuple[int, str], list[Execution]]:
-        found: dict[tuple[int, str], list[Execution]] = defaultdict(list)
-        for launch in self.result.launches:
-            for execution in launch.executions:
-                found[launch.index, execution.series].append(execution)
-        for runs in found.values():
-            runs.sort(key=lambda run: run.run)
-        return found
+        return {
+            (launch.index, series): runs
+            for launch in self.result.launches
+            for series, runs in by_series(launch).items()
+        }
 
     def executions(self, launch: Launch, series: str) -> list[Execution]:
         """Return the executions of a series in one launch, by run."""

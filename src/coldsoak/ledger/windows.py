@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from coldsoak.ledger.device import Run
-from coldsoak.stats.series import first_ended
+from coldsoak.stats.series import by_series, first_ended
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Window:
 
 def windows_of(trace: Trace, launch: Launch, series: Sequence[Series]) -> list[Window]:
     """Return the windows of a launch: series by first execution, first result, launch."""
-    runs = _by_series(launch)
+    runs = _from_first(launch)
     wanted = [s.id for s in series if s.id in runs] or list(runs)
     wanted.sort(key=lambda name: (runs[name][0].start_ns, name))
     windows = [
@@ -64,18 +64,16 @@ def span_of(launch: Launch) -> tuple[int, int]:
 def runs_of(launch: Launch) -> list[Run]:
     """Return first and later windows of each series, for telling kernels that never come back."""
     found = []
-    for executions in _by_series(launch).values():
+    for executions in _from_first(launch).values():
         first = executions[0]
         later = tuple((e.start_ns, e.end_ns) for e in executions[1:] if e.pid == first.pid)
         found.append(Run(first.pid, (first.start_ns, first.end_ns), later))
     return found
 
 
-def _by_series(launch: Launch) -> dict[str, list[Execution]]:
-    runs: dict[str, list[Execution]] = {}
-    for execution in sorted(launch.executions, key=lambda e: (e.run, e.start_ns)):
-        runs.setdefault(execution.series, []).append(execution)
-    return {name: each for name, each in runs.items() if each[0].run == 0}
+def _from_first(launch: Launch) -> dict[str, list[Execution]]:
+    """Return the executions of each series of which run 0 was seen."""
+    return {name: runs for name, runs in by_series(launch).items() if runs[0].run == 0}
 
 
 def _steady(runs: list[Execution]) -> list[Execution]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from coldsoak.model.estimate import Estimate, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "METHOD",
@@ -26,6 +26,7 @@ __all__ = [
     "interval",
     "median",
     "minimum_n",
+    "of_known",
     "percentile_bound",
     "robust_spread",
     "two_groups",
@@ -120,6 +121,21 @@ def median(
         two_groups=two_groups(values),
         outliers=count_outliers(values),
     )
+
+
+def of_known(
+    values: Iterable[float | None],
+    *,
+    after_stopping: bool = False,
+    unit: Unit = "s",
+    signed: bool = False,
+    method: str = METHOD,
+) -> Estimate | None:
+    """Return :func:`median` of the values that are not None; None when there is no such value."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return median(known, after_stopping=after_stopping, unit=unit, signed=signed, method=method)
 
 
 def percentile_bound(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from operator import attrgetter
 from statistics import median as middle
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,14 +13,17 @@ from coldsoak.model.result import Execution, Launch, SeriesSummary
 from coldsoak.stats import estimate, steady
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from coldsoak.model.estimate import Estimate, SteadyState
 
-    from coldsoak.model.estimate import Estimate, SteadyState, Unit
-
-__all__ = ["Cold", "cold", "executions_of", "first_ended", "runs_of", "summarise_series"]
+__all__ = ["Cold", "by_series", "cold", "executions_of", "first_ended", "summarise_series"]
 
 FROM_STEADY = "against the steady tail of the same launch"
 FROM_LATER = "against the median of the later runs of the same launch"
+
+
+_BY_RUN = attrgetter("run", "start_ns")
+
+Rows = Sequence[Sequence[Execution]]
 
 
 class Cold(NamedTuple):
@@ -33,18 +40,20 @@ class Cold(NamedTuple):
 def executions_of(launch: Launch, series: str) -> list[Execution]:
     """Return the executions of ``series`` in one launch, by run."""
     found = (execution for execution in launch.executions if execution.series == series)
-    return sorted(found, key=lambda execution: execution.run)
+    return sorted(found, key=_BY_RUN)
+
+
+def by_series(launch: Launch) -> dict[str, list[Execution]]:
+    """Return the executions of every series in one launch, by run."""
+    found: dict[str, list[Execution]] = defaultdict(list)
+    for execution in sorted(launch.executions, key=_BY_RUN):
+        found[execution.series].append(execution)
+    return dict(found)
 
 
 def first_ended(launch: Launch) -> Execution | None:
     """Return the execution that ended first, whose end is the launch's first result."""
     return min(launch.executions, key=lambda one: (one.end_ns, one.run, one.series), default=None)
-
-
-def runs_of(launches: Sequence[Launch], series: str) -> list[list[float]]:
-    """Return one row of wall seconds, by run, for each launch that executed ``series``."""
-    rows = ([run.wall for run in executions_of(launch, series)] for launch in launches)
-    return [row for row in rows if row]
 
 
 def cold(rows: Sequence[Sequence[float]], states: Sequence[SteadyState]) -> list[Cold]:
@@ -64,54 +73,45 @@ def cold(rows: Sequence[Sequence[float]], states: Sequence[SteadyState]) -> list
 
 
 def summarise_series(
-    series: str,
-    arm: str,
-    timed: Sequence[Launch],
-    synced: Sequence[Launch],
-    *,
-    after_stopping: bool = False,
+    series: str, arm: str, timed: Rows, synced: Rows, *, after_stopping: bool = False
 ) -> SeriesSummary | None:
-    """Summarise one series of one arm; None when no launch executed it."""
-    rows = runs_of(timed, series)
+    """Summarise one series of one arm; None when no launch executed it.
+
+    Args:
+        series: Its id.
+        arm: The arm's name.
+        timed: Its executions by run, a row for each timed launch that has any.
+        synced: The same of the synced launches.
+        after_stopping: A stopping rule chose the number of launches.
+
+    """
+    rows = [[run.wall for run in runs] for runs in timed]
     if not rows:
         return None
     states = [steady.detect(row) for row in rows]
     common, counts = steady.common(states)
-    costs = cold(rows, states)
-    with_tail = _steady_baseline(states)
-    baseline = FROM_STEADY if with_tail else FROM_LATER
-    # The median of a single later run says nothing about its noise, so no overhead rests on it.
-    enough = with_tail or all(len(row) != 2 for row in rows)
-    method = f"{estimate.METHOD}; {baseline}"
     starts = sorted(state.start for state in states if state.start is not None)
     lengths = sorted(map(len, rows))
-    ready, ready_later = _ready(synced, series)
-
-    def over(
-        values: Sequence[float | None], unit: Unit = "s", text: str = estimate.METHOD
-    ) -> Estimate | None:
-        known = [value for value in values if value is not None]
-        return (
-            estimate.median(
-                known, after_stopping=after_stopping, unit=unit, signed=True, method=text
-            )
-            if known
-            else None
-        )
-
+    ready, ready_later = _ready(synced)
+    over = partial(estimate.of_known, after_stopping=after_stopping, signed=True)
+    with_tail = _steady_baseline(states)
+    method = f"{estimate.METHOD}; {FROM_STEADY if with_tail else FROM_LATER}"
+    costs = cold(rows, states)
+    # The median of a single later run says nothing about its noise, so no overhead rests on it.
+    enough = with_tail or all(len(row) != 2 for row in rows)
     return SeriesSummary(
         series=series,
         arm=arm,
         launches=len(rows),
         runs=(lengths[0], int(middle(lengths)), lengths[-1]),
         first=estimate.median([row[0] for row in rows], after_stopping=after_stopping),
-        later=over([middle(row[1:]) for row in rows if len(row) > 1]),
-        steady=over([state.seconds for state in states]) if with_tail else None,
+        later=over(middle(row[1:]) for row in rows if len(row) > 1),
+        steady=over(state.seconds for state in states) if with_tail else None,
         steady_class=common,
         steady_counts=counts,
         steady_start=(int(middle(starts)), starts[0], starts[-1]) if starts else (),
-        overhead=over([cost.overhead for cost in costs], text=method) if enough else None,
-        ratio=over([cost.ratio for cost in costs], "ratio", method),
+        overhead=over((cost.overhead for cost in costs), method=method) if enough else None,
+        ratio=over((cost.ratio for cost in costs), unit="ratio", method=method),
         ready=ready,
         ready_later=ready_later,
     )
@@ -126,14 +126,12 @@ def _against(spent: float, runs: int, baseline: float, first: float) -> Cold:
     return Cold(spent - runs * baseline, first / baseline if baseline else None, baseline)
 
 
-def _ready(synced: Sequence[Launch], series: str) -> tuple[Estimate | None, Estimate | None]:
+def _ready(synced: Rows) -> tuple[Estimate | None, Estimate | None]:
     """Return run 0 and the later runs until the device was done, from synced launches."""
     rows = [
         [(run.ready_ns - run.start_ns) / 1e9 for run in runs if run.ready_ns is not None]
-        for runs in (executions_of(launch, series) for launch in synced)
-        if runs and all(run.ready_ns is not None for run in runs)
+        for runs in synced
+        if all(run.ready_ns is not None for run in runs)
     ]
-    if not rows:
-        return None, None
-    later = [middle(row[1:]) for row in rows if len(row) > 1]
-    return estimate.median([row[0] for row in rows]), estimate.median(later) if later else None
+    first = estimate.of_known(row[0] for row in rows)
+    return first, estimate.of_known(middle(row[1:]) for row in rows if len(row) > 1)

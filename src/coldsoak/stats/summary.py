@@ -17,12 +17,13 @@ from coldsoak.model.result import (
     Summary,
 )
 from coldsoak.stats import estimate, stopping
-from coldsoak.stats.series import executions_of, first_ended, summarise_series
+from coldsoak.stats.series import by_series, executions_of, first_ended, summarise_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from coldsoak.model.estimate import Estimate
+    from coldsoak.model.result import Execution
 
 __all__ = ["FAILURES", "order_effect", "summarise", "trend", "usable"]
 
@@ -125,7 +126,7 @@ def _summarise_arm(
         invalid=sum(one.round > 0 and bool(one.invalid) for one in mine),
         failed=sum(one.round > 0 and one.status in FAILURES and not one.invalid for one in mine),
         stopped_by=stopped_by or _worked_out(result, timed, series),
-        wall=_over(wall, after_stopping=after),
+        wall=estimate.of_known(wall, after_stopping=after),
         first_result=_first_result(timed, synced, after_stopping=after),
         phases=_phases(timed, after_stopping=after),
         imports=_imports(timed, after_stopping=after),
@@ -136,14 +137,6 @@ def _summarise_arm(
     )
 
 
-def _over(
-    values: Sequence[float], *, after_stopping: bool = False, method: str = estimate.METHOD
-) -> Estimate | None:
-    if not values:
-        return None
-    return estimate.median(values, after_stopping=after_stopping, method=method)
-
-
 def _all_series(
     result: Result,
     arm: str,
@@ -152,11 +145,27 @@ def _all_series(
     *,
     after_stopping: bool,
 ) -> tuple[SeriesSummary, ...]:
+    rows, waited = _rows(timed), _rows(synced)
     found = (
-        summarise_series(series.id, arm, timed, synced, after_stopping=after_stopping)
+        summarise_series(
+            series.id,
+            arm,
+            rows.get(series.id, ()),
+            waited.get(series.id, ()),
+            after_stopping=after_stopping,
+        )
         for series in sorted(result.series, key=lambda series: series.order)
     )
     return tuple(summary for summary in found if summary is not None)
+
+
+def _rows(launches: Iterable[Launch]) -> dict[str, list[list[Execution]]]:
+    """Return by series its executions, a row for each launch that has any."""
+    rows: dict[str, list[list[Execution]]] = defaultdict(list)
+    for launch in launches:
+        for series, runs in by_series(launch).items():
+            rows[series].append(runs)
+    return rows
 
 
 def _first_result(
@@ -171,8 +180,8 @@ def _first_result(
     ]
     if late and middle(ready - ASYNCHRONOUS * first for first, ready in late) > 0:
         method = f"{estimate.METHOD}; the device was waited for, in launches of their own"
-        return _over([ready / 1e9 for _, ready in late], method=method)
-    return _over(ended, after_stopping=after_stopping)
+        return estimate.of_known([ready / 1e9 for _, ready in late], method=method)
+    return estimate.of_known(ended, after_stopping=after_stopping)
 
 
 def _first_end(launch: Launch) -> tuple[int | None, int | None]:
