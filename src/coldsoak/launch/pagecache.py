@@ -12,14 +12,14 @@ import mmap
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coldsoak.errors import UsageError
 from coldsoak.launch import proc
+from coldsoak.machine.mounts import IN_MEMORY, file_system, mounts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["RESIDENT_LIMIT", "Eviction", "drop", "evict", "resident_bytes", "resident_pages"]
 
@@ -214,8 +214,8 @@ def _holders(files: set[str]) -> dict[str, str]:
 def _reason(file: str) -> str:
     if _hidden(file):
         return "owned by another user, and mincore(2) tells nothing about such files"
-    kind = _file_system(file)
-    if kind in {"tmpfs", "ramfs", "hugetlbfs"}:
+    kind = file_system(file, mounts())
+    if kind in IN_MEMORY:
         return f"on {kind}, which lives in memory"
     return f"on {kind}; locked, dirty or in use" if kind else "locked, dirty or in use"
 
@@ -223,14 +223,3 @@ def _reason(file: str) -> str:
 def _hidden(file: str) -> bool:
     """Since Linux 5.2 mincore reports files that the caller may not write as wholly resident."""
     return os.stat(file).st_uid != os.geteuid() and not os.access(file, os.W_OK)  # noqa: PTH116
-
-
-def _file_system(file: str, mounts: Callable[[], str] | None = None) -> str:
-    table = (mounts or (lambda: Path("/proc/self/mounts").read_text(encoding="utf-8")))()
-    best, kind = "", ""
-    for line in table.splitlines():
-        fields = line.split()
-        place = fields[1].rstrip("/") + "/"
-        if file.startswith(place) and len(place) > len(best):
-            best, kind = place, fields[2]
-    return kind

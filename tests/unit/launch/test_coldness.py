@@ -12,6 +12,7 @@ from coldsoak.launch.caches import CACHES, redirect
 from coldsoak.launch.coldness import Coldness, parse_cold
 from coldsoak.launch.environment_files import command_files, python_folders
 from coldsoak.launch.pagecache import evict, resident_bytes
+from coldsoak.machine.mounts import file_system, mounts
 
 MIB = 1 << 20
 
@@ -95,7 +96,7 @@ def test_folders_go_away_even_after_an_error():
 
 @pytest.fixture
 def big_file(tmp_path):
-    if pagecache._file_system(str(tmp_path)) in {"tmpfs", "ramfs", "overlay"}:
+    if file_system(str(tmp_path), mounts()) in {"tmpfs", "ramfs", "overlay"}:
         pytest.skip("the temporary folder is in memory")
     file = tmp_path / "big"
     file.write_bytes(os.urandom(4 * MIB))

@@ -116,13 +116,6 @@ def test_where_a_cache_lies_decides(seen, code):
     assert [one.code for one in folders.Caches().judge((seen,))] == [code]
 
 
-def test_the_longest_mount_is_the_file_system(tmp_path):
-    mounts = [("/", "overlay"), (str(tmp_path), "nfs"), (str(tmp_path) + "other", "tmpfs")]
-    assert folders.file_system(str(tmp_path / "a"), mounts) == "nfs"
-    assert folders.file_system("/usr", mounts) == "overlay"
-    assert folders.file_system("/usr", []) == ""
-
-
 def test_temporary_places():
     assert folders.is_temporary("/tmp/x", {})
     assert folders.is_temporary("/scratch/x", {"TMPDIR": "/scratch"})

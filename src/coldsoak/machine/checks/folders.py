@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coldsoak.machine.checks.base import Verdict
+from coldsoak.machine.mounts import IN_MEMORY, file_system, mounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
     from coldsoak.machine.checks.base import Group
     from coldsoak.machine.checks.subject import Subject
 
-__all__ = ["KNOWN", "Caches", "Folder", "Known", "file_system", "is_temporary"]
+__all__ = ["KNOWN", "Caches", "Folder", "Known", "is_temporary"]
 
-_MEMORY = {"tmpfs", "ramfs"}
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "fuse.sshfs", "beegfs", "gpfs", "9p"}
 
 
@@ -118,10 +118,10 @@ class Caches:
     def read(self, subject: Subject) -> tuple[Folder, ...]:
         """Look at the folder of each cache whose user is installed."""
         deadline = time.monotonic() + subject.seconds
-        mounts = _mounts(subject.root)
+        mounted = mounts(subject.root)
         card = bool(subject.cards.cards)
         return tuple(
-            _folder(known, subject.environment, mounts, deadline)
+            _folder(known, subject.environment, mounted, deadline)
             for known in KNOWN
             if subject.has(*known.users) or (card and "cuda" in known.users)
         )
@@ -157,8 +157,8 @@ def _judge(folder: Folder) -> Iterator[Verdict]:
 def _judge_place(folder: Folder, at: str) -> Verdict:
     """Tell whether a cache that can be written stays; ``at`` is its name and path."""
     lasting = f"export {folder.cache.variable}=/a/disk/that/stays"
-    if folder.temporary or folder.kind in _MEMORY:
-        where = folder.kind if folder.kind in _MEMORY else "a temporary folder"
+    if folder.temporary or folder.kind in IN_MEMORY:
+        where = folder.kind if folder.kind in IN_MEMORY else "a temporary folder"
         return Verdict(
             code="cache-in-temporary-place",
             state="warn",
@@ -195,7 +195,7 @@ def _content(folder: Folder) -> str:
 
 
 def _folder(
-    known: Known, environment: Mapping[str, str], mounts: list[tuple[str, str]], deadline: float
+    known: Known, environment: Mapping[str, str], mounted: list[tuple[str, str]], deadline: float
 ) -> Folder:
     path = _place(known, environment)
     if not path:
@@ -210,7 +210,7 @@ def _folder(
         path=path,
         exists=there.is_dir(),
         writable=above.is_dir() and os.access(above, os.W_OK | os.X_OK),
-        kind=file_system(str(above), mounts),
+        kind=file_system(str(above), mounted),
         temporary=is_temporary(path, environment),
         entries=entries,
         size=size,
@@ -252,23 +252,3 @@ def _measure(folder: Path, deadline: float) -> tuple[int, int, bool]:
         if time.monotonic() > deadline:
             return entries, size, False
     return entries, size, True
-
-
-def _mounts(root: Path) -> list[tuple[str, str]]:
-    try:
-        lines = (root / "proc/self/mounts").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    fields = (line.split() for line in lines)
-    return [(row[1], row[2]) for row in fields if len(row) > 2]
-
-
-def file_system(path: str, mounts: list[tuple[str, str]]) -> str:
-    """Return the type of the file system that ``path`` is on; empty when unknown."""
-    full = os.path.realpath(path).rstrip("/") + "/"
-    found = [(len(place), kind) for place, kind in mounts if full.startswith(_slash(place))]
-    return max(found, default=(0, ""))[1]
-
-
-def _slash(place: str) -> str:
-    return place.rstrip("/") + "/"
