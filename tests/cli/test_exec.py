@@ -110,6 +110,7 @@ def test_nothing_heavy_is_imported():
         (HEAD + "[[ingredients]]\nenv = 1\n", DAMAGED),
         (HEAD + "[[ingredients]]\nunset = [1]\n", DAMAGED),
         (HEAD + "preheat = 1\n" + INGREDIENT, DAMAGED),
+        (HEAD + INGREDIENT + "[preheat.memos]\nisa = 1\n", DAMAGED),
         ("format = 2\ningredients = []\n", "r.toml is a recipe of format 2"),
     ],
 )
@@ -202,6 +203,16 @@ def test_the_context_of_a_recipe_is_off_without_a_card(execute):
     done = execute(sys.executable, "-c", SHOW, recipe=recipe)
     assert (done.returncode, done.stdout) == (0, "1 None\n")
     assert done.stderr == "coldsoak: the context is off: no NVIDIA driver here\n"
+
+
+def test_recorded_answers_that_are_gone_or_of_a_newer_kind_are_said(execute, tmp_path):
+    (tmp_path / "keys.json").touch()
+    memos = f'isa = "/nowhere/isa.json"\nkeys = "{tmp_path}/keys.json"\nwarp = "/x"\n'
+    recipe = HEAD + INGREDIENT + "[preheat.memos]\n" + memos
+    done = execute("sh", "-c", 'echo "$COLDSOAK_PREHEAT"', recipe=recipe)
+    assert done.stdout == f"script program.py\nkeys {tmp_path}/keys.json\n"
+    assert "isa is off: /nowhere/isa.json is not there" in done.stderr
+    assert "warp is off: this version of coldsoak does not know it" in done.stderr
 
 
 def test_a_record_that_is_gone_switches_the_readahead_off(execute):

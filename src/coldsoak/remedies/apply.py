@@ -31,6 +31,8 @@ __all__ = [
 
 DRIVER_VERSION = "/proc/driver/nvidia/version"
 CARDS = "/proc/driver/nvidia/gpus"
+MEMOS = frozenset({"isa", "keys"})
+"""Stages that replay recorded answers, each from a file of its own."""
 INJECT = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "inject")
 
 
@@ -107,7 +109,12 @@ def _well_formed(tables: Mapping[str, Any]) -> bool:
         isinstance(ingredients, list)
         and all(isinstance(item, dict) and _variables(item) for item in ingredients)
         and all(isinstance(tables.get(name, {}), dict) for name in ("preheat", "fingerprint"))
+        and _texts(tables.get("preheat", {}).get("memos", {}))
     )
+
+
+def _texts(table: object) -> bool:
+    return isinstance(table, dict) and all(isinstance(value, str) for value in table.values())
 
 
 def _variables(ingredient: Mapping[str, Any]) -> bool:
@@ -147,6 +154,13 @@ def _plan(tables: Mapping[str, Any], messages: list[str]) -> str:
         lines.append(f"readahead {ranges}")
     elif ranges:
         messages.append(f"readahead is off: {ranges} is not there")
+    for stage, path in preheat.get("memos", {}).items():
+        if stage not in MEMOS:
+            messages.append(f"{stage} is off: this version of coldsoak does not know it")
+        elif os.path.isfile(path):
+            lines.append(f"{stage} {path}")
+        else:
+            messages.append(f"{stage} is off: {path} is not there")
     if preheat.get("context"):
         misfit = _gpu_mismatch(tables.get("fingerprint", {}))
         if misfit:

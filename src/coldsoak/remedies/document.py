@@ -33,6 +33,16 @@ _ADVICE = """\
 
 What only you can change. `coldsoak fix` says it with the seconds at stake, and does not try it.
 """
+_LEFT_OUT = """\
+## Looked at and left out
+
+**torch's mega-cache**, one file with the compile caches (`torch.compiler.save_cache_artifacts` and
+`load_cache_artifacts`). It holds the graphs and not what the C++ compiler made of them, so the
+compiler runs again. On the CPU, with torch 2.11, 2.13 and 2.14.1, a first call with the file took
+about as long as one with empty caches, and several times as long as one with a folder that was
+kept, which is what `torch.caches_on_disk` does and which can be shipped like a file.
+`benchmarks/mega_cache.py` compares the three. It was not tried on a GPU.
+"""
 
 
 def document() -> str:
@@ -52,6 +62,7 @@ def document() -> str:
             _remedy(PLACEBO),
             _ADVICE,
             *(_advice(one) for one in ADVICE),
+            _LEFT_OUT,
         ]
     )
 

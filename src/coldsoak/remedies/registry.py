@@ -35,6 +35,8 @@ from coldsoak.remedies.catalogue.tf_xla_cache import TensorFlowXlaCache
 from coldsoak.remedies.catalogue.threads_usable import ThreadsForUsableCores
 from coldsoak.remedies.catalogue.torch_caches import TorchCaches
 from coldsoak.remedies.catalogue.torch_compile_threads import CompileInProcess
+from coldsoak.remedies.catalogue.torch_isa_replay import RecordedTrials
+from coldsoak.remedies.catalogue.torch_keys_memo import RecordedKeys
 from coldsoak.remedies.catalogue.torch_static_launcher import StaticLauncher
 from coldsoak.remedies.catalogue.torch_vec_isa_ok import VectorInstructionsAreFine
 from coldsoak.remedies.catalogue.triton_autotune_cache import TritonAutotuneCache
@@ -66,6 +68,8 @@ REMEDIES: tuple[Remedy, ...] = (
     TensorFlowXlaCache(),
     NoOneDnn(),
     TorchCaches(),
+    RecordedTrials(),
+    RecordedKeys(),
     VectorInstructionsAreFine(),
     CompileInProcess(),
     StaticLauncher(),

@@ -9,7 +9,8 @@ from msgspec.structs import replace as changed
 
 from coldsoak.errors import UsageError
 from coldsoak.model.estimate import Estimate
-from coldsoak.model.result import Device, Machine, Options
+from coldsoak.model.ledger import Evidence, Item
+from coldsoak.model.result import Child, Device, Machine, Options
 from coldsoak.remedies.base import Seen
 from coldsoak.remedies.catalogue.region_warm_up import WarmUpCall
 from coldsoak.remedies.evidence import proof_file
@@ -98,8 +99,74 @@ def test_one_card_is_shown_only_where_there_are_several(made):
 
 def test_new_torch_needs_no_help_with_vector_instructions(made):
     torch = {"imported": frozenset({"torch"})}
-    assert not why(made, "torch.vec_isa_ok", packages={"torch": "2.11.0+cu130"}, **torch)
-    assert "2.13.0" in why(made, "torch.vec_isa_ok", packages={"torch": "2.13.0+cpu"}, **torch)
+    assert not why(made, "torch.vec_isa_ok", packages={"torch": "2.13.0+cu130"}, **torch)
+    for name in ("torch.vec_isa_ok", "torch.isa_replay"):
+        assert "2.14.1+cpu keeps" in why(made, name, packages={"torch": "2.14.1+cpu"}, **torch)
+
+
+def trying(made, context, trials):
+    """A context whose launches start that many children that try vector instructions."""
+    words = "\nfrom ctypes import cdll\ncdll.LoadLibrary('/cache/x.so')\n"
+    children = [Child(pid=9, ppid=7, argv=("python", "-c", words), start_ns=0, end_ns=1)] * trials
+    children.append(Child(pid=9, ppid=7, argv=("g++", "x.cpp"), start_ns=0, end_ns=1))
+    launch = changed(context.diagnosis.launches[0], children=tuple(children))
+    return replace(context, diagnosis=changed(context.diagnosis, launches=(launch,))), launch
+
+
+def test_trials_are_recorded_for_a_command_that_makes_some(made):
+    remedy = find(["torch.isa_replay"])[0]
+    context = made.context(imported=frozenset({"torch"}))
+    assert "makes no trials" in remedy.applies(trying(made, context, 0)[0])
+    assert not remedy.applies(trying(made, context, 6)[0])
+
+
+def test_replayed_trials_are_believed_when_the_children_are_gone(made, tmp_path):
+    remedy = find(["torch.isa_replay"])[0]
+    context, before = trying(made, made.context(tmp_path), 6)
+    kept, gone = (
+        changed(trying(made, context, trials)[1], arm="x", processes=(made.process(),))
+        for trials in (6, 0)
+    )
+    file = proof_file(tmp_path, "x")
+    file.parent.mkdir()
+    file.write_text("7\tisa\tdone\t1.0\t1.0\t6 trials answered from the record\n")
+    found = remedy.verify(context, Seen(launch=gone, before=before))
+    assert found.effect is True
+    assert found.proof.endswith("6 before, now 0")
+    assert remedy.verify(context, Seen(launch=kept, before=before)).effect is False
+    file.write_text("7\tisa\toff\t1.0\t1.0\tit was recorded with another torch\n")
+    found = remedy.verify(context, Seen(launch=gone, before=before))
+    assert (found.effect, "another torch" in found.proof) == (False, True)
+
+
+def test_keys_are_recorded_where_they_were_seen_or_a_gpu_runs_triton(made):
+    remedy = find(["torch.keys_memo"])[0]
+    context = made.context(imported=frozenset({"torch"}), seconds={"cache_lookup": 0.4})
+    assert "no key" in remedy.applies(context)
+    ledger = context.diagnosis.ledgers[0]
+    item = Item(label="inductor_codecache_torch_key", ns=100_000_000)
+    line = changed(ledger.lines[0], evidence=Evidence(items=(item,)))
+    seen_it = changed(context.diagnosis, ledgers=(changed(ledger, lines=(line,)),))
+    assert not remedy.applies(replace(context, diagnosis=seen_it))
+    triton = {"imported": frozenset({"triton"}), "seconds": {"compile": 0.4}}
+    assert "no key" in why(made, "torch.keys_memo", **triton)
+    assert not why(made, "torch.keys_memo", **triton, **GPU)
+
+
+def test_replayed_keys_are_believed_when_the_stage_reports(made, tmp_path):
+    remedy = find(["torch.keys_memo"])[0]
+    context = made.context(tmp_path)
+    assert remedy.verify(context, seen(made)).effect is False
+    file = proof_file(tmp_path, "x")
+    file.parent.mkdir()
+    file.write_text("7\ttorch_key\tdone\t1.0\t1.0\ttorch_key answered from the record\n")
+    assert remedy.verify(context, seen(made)).effect is True
+    file.write_text("7\ttorch_key\toff\t1.0\t1.0\tx.py has changed since it was recorded\n")
+    found = remedy.verify(context, seen(made))
+    assert (found.effect, found.proof) == (
+        False,
+        "torch_key off: x.py has changed since it was recorded",
+    )
 
 
 def test_blas_is_found_among_loaded_libraries_or_in_the_environment(made, tmp_path):

@@ -2,13 +2,14 @@
 
 Before torch.compile generates C++ it builds small programs for each set of vector instructions and
 starts a Python process that imports torch to see whether they run: ten of them, 16 s in each process
-with torch 2.11 on one machine, even when everything else comes from the cache. torch 2.13 asks less.
+with torch 2.11 on one machine, even when everything else comes from the cache. torch 2.13 asks without
+importing torch, 2.14 keeps the answers.
 
 It fires when the launch starts Python children with `-c` that import torch or load a library, and
 they take at least 100 ms together.
 
-The answers do not change on one machine. TORCHINDUCTOR_VEC_ISA_OK=1 spares a part of the questions and
-changes the keys of the compile cache once.
+The answers do not change on one machine: `torch.isa_replay` records them. TORCHINDUCTOR_VEC_ISA_OK=1
+spares a part of the questions and changes the keys of the compile cache once.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def find(view: View) -> Iterator[Finding]:
                 f"the longest, {seconds_text(longest[1] / 1e9)}: {longest[0]}",
                 f"in each of {plural(len(rows), 'timed launch', 'timed launches')}",
             ),
-            advice=(fix(view, "torch.vec_isa_ok"),),
+            advice=(fix(view, "torch.isa_replay"),),
             arm=arm.name,
             seconds=seconds,
         )

@@ -11,6 +11,8 @@ variable ``COLDSOAK_PREHEAT``) or ``coldsoak.preheat``:
 ``readahead PATH`` file of page ranges (``coldsoak.remedies.record``), read ahead by threads
 ``record PATH``    write at the exit what was touched (``coldsoak_agent.touched``)
 ``gc PACKAGE``     no collection while this package is imported; what it made is frozen then
+``isa PATH``       file of trials of vector instructions (``preheat_isa``), answered from it
+``keys PATH``      file of keys of compile caches (``preheat_keys``), taken from it
 
 The rules that make this safe, each with a test in ``tests/unit/remedies_preheat``: only the driver
 API is called on the thread, as foreign calls that release the interpreter's lock; ``libcuda`` is
@@ -287,6 +289,18 @@ def _cuda(running, wanted):
     preheat_cuda.start(running, wanted)
 
 
+def _isa(running, wanted):
+    from coldsoak_agent import preheat_isa
+
+    preheat_isa.start(running, wanted["isa"][0])
+
+
+def _keys(running, wanted):
+    from coldsoak_agent import preheat_keys
+
+    preheat_keys.start(running, wanted["keys"][0])
+
+
 def _record(running, wanted):
     from coldsoak_agent import touched
 
@@ -296,6 +310,8 @@ def _record(running, wanted):
 _STAGES = (
     ("record", _record),
     ("gc", _start_gc),
+    ("isa", _isa),
+    ("keys", _keys),
     ("readahead", _readahead),
     ("context", _cuda),
 )

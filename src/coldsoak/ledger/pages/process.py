@@ -156,7 +156,8 @@ PAGES = (
         scales="the number of children; each new Python among them pays for its own start and imports.",
         evidence="a wait that ends with the child's exit, or the thread idle while a busy child lives. The child's command is the item.",
         remedies=(
-            ("torch.vec_isa_ok", "answer the vector probes of Inductor without running them."),
+            ("torch.isa_replay", "answer the vector probes of Inductor from a record."),
+            ("torch.vec_isa_ok", "leave out some of these probes by a variable."),
             ("torch.caches_on_disk", "keep the compile caches where the next process finds them."),
             ("torch.static_launcher", "build launchers without calling a C compiler."),
             ("torch.compile_threads", "compile without a pool of worker processes."),

@@ -56,7 +56,10 @@ PAGES = (
                 "torch.caches_on_disk",
                 "a local directory per host, filled before the first process.",
             ),
-            ("", "Keep computed keys."),
+            (
+                "torch.keys_memo",
+                "take the keys of torch's and Triton's caches from a record.",
+            ),
             ("cuda.compute_cache", "the driver's cache on a local disk."),
         ),
     ),
