@@ -24,7 +24,8 @@ from coldsoak.report.console import caption, print_lines, print_sheet
 from coldsoak.report.findings import print_findings
 from coldsoak.report.hypotheses import hypotheses_sheet
 from coldsoak.report.ledger_table import breakdowns, ledger_sheet
-from coldsoak.report.remarks import counts_line, next_step
+from coldsoak.report.next_step import next_step
+from coldsoak.report.remarks import counts_line
 from coldsoak.report.sentence import headline
 from coldsoak.report.tables import regions_sheet
 

@@ -114,19 +114,14 @@ def fix(
 
     """
     from coldsoak import fixing
-    from coldsoak.launch.store import write_atomically
     from coldsoak.remedies.fixing import Wanted
-    from coldsoak.remedies.recipe import encode
 
     argv = _words(command)
     wanted = Wanted(
         goal=goal, named=tuple(remedies), excluded=tuple(exclude), numerics=numerics, check=check
     )
     done = fixing.fix(argv, _options({"budget_s": 600.0, **options}), wanted)
-    if done.recipe is not None and output is not None:
-        file = Path(output)
-        write_atomically(file, encode(done.recipe, file.name))
-    return done.result
+    return (done if output is None else fixing.write_recipe(done, Path(output))).result
 
 
 def _words(command: str | Sequence[str]) -> list[str]:

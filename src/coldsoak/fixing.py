@@ -15,12 +15,13 @@ from coldsoak.launch.redact import REDACTED, redact_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from coldsoak.launch.progress import Progress
     from coldsoak.model.result import Options, Result
     from coldsoak.remedies.fixing import Fixed, Wanted
 
-__all__ = ["diagnose", "fix"]
+__all__ = ["diagnose", "fix", "write_recipe"]
 
 DIAGNOSIS_LAUNCHES = 3
 """Timed launches of a diagnosis; one traced launch and one discarded come with them."""
@@ -79,6 +80,26 @@ def fix(
     )
 
 
+def write_recipe(done: Fixed, output: Path) -> Fixed:
+    """Write the recipe to ``output``, and note in the stored result where it is.
+
+    Returns ``done`` as it is when there is no recipe, or the trials were interrupted.
+
+    Raises:
+        UsageError: The file cannot be written; the result is stored without it.
+
+    """
+    from coldsoak.launch.store import Store, write_atomically
+    from coldsoak.remedies.recipe import encode
+
+    if done.recipe is None or not done.result.complete:
+        return done
+    write_atomically(output, encode(done.recipe, output.name))
+    result = replace(done.result, recipe_file=str(output.absolute()))
+    Store().save(result)
+    return done._replace(result=result)
+
+
 def _of_command(diagnosis: Result, command: Sequence[str]) -> Result:
     """Return the diagnosis with the command as it is to be launched, secrets included."""
     _check(diagnosis, command)
@@ -97,6 +118,11 @@ def _check(diagnosis: Result, command: Sequence[str]) -> None:
     if not diagnosis.complete or diagnosis.kind == "bench" or not diagnosis.arms:
         raise UsageError(
             f"{diagnosis.id} is no finished result of a command.", do="coldsoak run -- COMMAND"
+        )
+    if diagnosis.options.tf1:
+        raise UsageError(
+            "A fix of a script that needs --tf1 could not be used.",
+            why="a recipe does not make TensorFlow 2 run it",
         )
     measured = diagnosis.arms[0]
     if command and redact_command(command) != redact_command(measured.argv):

@@ -183,3 +183,29 @@ def stored(work, kind):
         one.name: json.loads((one / "result.json").read_text())["kind"] for one in folder.iterdir()
     }
     return next(name for name, found in sorted(kinds.items()) if found == kind)
+
+
+def test_the_last_line_uses_the_recipe_that_was_written(work):
+    options = ("--pairs", "7", "--remedy", "py.pyc", "--output", "mine.toml")
+    done = coldsoak(work, "fix", *options, *COMMAND)
+    assert done.returncode == 0, done.stderr
+    *_, where, step = done.stdout.splitlines()
+    assert where == "Recipe: mine.toml · coldsoak recipe mine.toml says what it does"
+    assert step == f"Next: coldsoak exec --recipe mine.toml -- {sys.executable} program.py"
+    again = coldsoak(work, "report")
+    assert again.stdout.splitlines()[-2:] == [where, step]
+    typed = coldsoak(work, *step.removeprefix("Next: coldsoak ").split())
+    assert typed.returncode == 0, typed.stderr
+    assert "answer" in typed.stdout
+
+
+def test_an_answer_is_printed_though_the_recipe_cannot_be_written(work):
+    folder = work / "gone"
+    folder.mkdir()
+    options = ("--pairs", "7", "--remedy", "py.pyc", "--output", "gone/mine.toml")
+    check = f"rm -rf {folder}; touch {folder}"
+    done = coldsoak(work, "fix", "--check", f"sh -c '{check}'", *options, *COMMAND)
+    assert done.returncode == 2
+    assert "What was tried" in done.stdout
+    assert "mine.toml cannot be written." in done.stderr
+    assert "Traceback" not in done.stderr

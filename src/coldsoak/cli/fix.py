@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +12,10 @@ from coldsoak.cli import options as opt
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from coldsoak.model.recipe import Goal, Recipe
-    from coldsoak.model.result import Options
+    from coldsoak.model.recipe import Goal
+    from coldsoak.model.result import Options, Result
     from coldsoak.remedies.fixing import Fixed, Wanted
+    from coldsoak.report.next_step import Reading
 
 __all__ = ["DEFAULT_OUTPUT", "fix"]
 
@@ -77,8 +77,21 @@ def fix(
         bool, typer.Option("--all", help="List the remedies that were not tried, and why.")
     ] = False,
     timeout: opt.Timeout = 600.0,
-    cold: opt.Cold = "process",
-    until: opt.Until = "exit",
+    cold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEVEL[,…]",
+            help="What is cold: process (the default), cache, disk, bytecode; else as in RESULT.",
+        ),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="END",
+            help="exit (the default), region:NAME[:K], port:P, http:URL or log:REGEX ends a "
+            "launch; else as in RESULT.",
+        ),
+    ] = None,
     source_off: opt.SourceOff = None,
     force: opt.Force = False,
 ) -> None:
@@ -87,59 +100,63 @@ def fix(
     Each remedy is compared with the unchanged command in random pairs of fresh processes; a
     placebo is always among them. Then the winners are tried together.
     """
-    from coldsoak.cli.terminal import AGAIN, INTERRUPTED, answering, refuse_overwriting
+    from coldsoak.cli.terminal import INTERRUPTED, refuse_overwriting
 
     refuse_overwriting(output, force=force)
+    wanted = _wanted(
+        goal, remedy, exclude, folklore=folklore, numerics=numerics, check=check, store=store
+    )
+    diagnosis = _diagnosis(command, from_result)
     options = opt.to_options(
         launches=pairs,
         budget=budget,
         timeout=timeout,
-        cold=cold,
+        cold=cold or ",".join(diagnosis.options.cold if diagnosis else ("process",)),
         target=0.05,
         no_trace=False,
         source_off=source_off,
-        until=until,
+        until=until or (diagnosis.options.until if diagnosis else "exit"),
     )
-    done = _fix(
-        command or [],
-        options,
-        from_result,
-        _wanted(
-            goal, remedy, exclude, folklore=folklore, numerics=numerics, check=check, store=store
-        ),
-    )
-    written = _write(done, output)  # before a reader of the answer can go away
-    with answering(AGAIN) as console:
-        _show(done, console, everything=show_all)
-        if written is not None:
-            _show_use(written, output, console)
+    done = _fix(command or [], options, diagnosis, wanted)
+    _finish(done, output, everything=show_all)
     raise typer.Exit(0 if done.result.complete else INTERRUPTED)
 
 
-def _show(done: Fixed, console: Console, *, everything: bool) -> None:
-    """Print what was tried and what the recipe gives."""
+def _finish(done: Fixed, output: Path, *, everything: bool) -> None:
+    """Write the recipe, then print the answer: a reader of it can go away.
+
+    Raises:
+        UsageError: The recipe cannot be written; the answer has been printed.
+
+    """
+    from coldsoak.cli.terminal import AGAIN, answering
+    from coldsoak.errors import UsageError
+    from coldsoak.fixing import write_recipe
+    from coldsoak.report.next_step import Reading
+
+    unwritten: UsageError | None = None
+    try:
+        done = write_recipe(done, output)
+    except UsageError as error:
+        unwritten = error
+    with answering(AGAIN) as console:
+        _show(done, console, Reading(everything=everything))
+    if unwritten is not None:
+        raise unwritten
+
+
+def _show(done: Fixed, console: Console, reading: Reading) -> None:
+    """Print what was tried, advice, and what the recipe gives."""
     from rich.text import Text
 
-    from coldsoak.report.console import print_lines, print_sheet, render
-    from coldsoak.report.fix import left_out_sheet
+    from coldsoak.report.console import print_answer, print_lines, print_next
 
-    render(done.result, console)
-    rest = left_out_sheet(done.result) if everything else None
-    if rest is not None:
-        print_sheet(rest, console)
+    print_answer(done.result, console, reading)
     for title, text in done.advice:
         console.print()
         print_lines(Text(f"Advice: {title}", style="bold"), console)
         print_lines(Text(text), console, indent=2)
-
-
-def _show_use(recipe: Recipe, output: Path, console: Console) -> None:
-    """Say how to use the recipe that was written to ``output``."""
-    from rich.text import Text
-
-    line = f"coldsoak exec --recipe {output} -- {shlex.join(recipe.command)}"
-    text = Text.assemble((f"{output} is written. Use it: ", "dim"), (line, "bold cyan"))
-    console.print(text, soft_wrap=True)
+    print_next(done.result, console, reading)
 
 
 def _wanted(
@@ -168,25 +185,21 @@ def _wanted(
     )
 
 
-def _fix(command: list[str], options: Options, from_result: str | None, wanted: Wanted) -> Fixed:
-    from coldsoak import fixing
-    from coldsoak.cli.progress import progress_on
-    from coldsoak.cli.terminal import err
+def _diagnosis(command: list[str] | None, from_result: str | None) -> Result | None:
+    """Return the stored result to start from, if one is named."""
     from coldsoak.errors import UsageError
     from coldsoak.launch.store import load
 
-    diagnosis = load(from_result) if from_result is not None else None
-    if diagnosis is None and not command:
+    if from_result is not None:
+        return load(from_result)
+    if not command:
         raise UsageError("There is no command to fix.", do="coldsoak fix -- python script.py")
+    return None
+
+
+def _fix(command: list[str], options: Options, diagnosis: Result | None, wanted: Wanted) -> Fixed:
+    from coldsoak import fixing
+    from coldsoak.cli.progress import progress_on
+    from coldsoak.cli.terminal import err
+
     return fixing.fix(command, options, wanted, diagnosis=diagnosis, progress=progress_on(err()))
-
-
-def _write(done: Fixed, output: Path) -> Recipe | None:
-    """Write the recipe, if there is one and nothing was interrupted; return what was written."""
-    from coldsoak.launch.store import write_atomically
-    from coldsoak.remedies.recipe import encode
-
-    if done.recipe is None or not done.result.complete:
-        return None
-    write_atomically(output, encode(done.recipe, output.name))
-    return done.recipe

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from coldsoak.model.result import Arm, Note, Options, Result
+    from coldsoak.report.next_step import Reading
 
 __all__ = ["Outputs", "answer", "reread", "show", "write_outputs"]
 
@@ -79,13 +80,14 @@ def _show_what_there_is(result: Result, outputs: Outputs) -> None:
         show(result)
 
 
-def show(result: Result) -> None:
+def show(result: Result, reading: Reading | None = None) -> None:
     """Print the answer on stdout; where no launch counts, what those that do not have seen."""
     from coldsoak.report.console import render
     from coldsoak.stats.salvage import salvaged
 
-    with answering(AGAIN) as console:
-        render(salvaged(result), console)
+    again = AGAIN if reading is None else ""
+    with answering(again) as console:
+        render(salvaged(result), console, reading)
 
 
 def reread(reference: str, *, reattribute: bool) -> tuple[Result, Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -24,27 +25,32 @@ def report(
     reattribute: Annotated[
         bool, typer.Option("--reattribute", help="Work the causes out again from the traces.")
     ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Of a fix: list what was not tried, and why.")
+    ] = False,
     json: opt.Json = None,
     perfetto: opt.Perfetto = None,
     force: opt.Force = False,
 ) -> None:
     """Print the answer of a saved result again, or export it."""
     from coldsoak.cli.measuring import Outputs, reread, show, write_outputs
-    from coldsoak.cli.terminal import AGAIN, say
+    from coldsoak.cli.terminal import say
     from coldsoak.errors import UsageError
+    from coldsoak.report.next_step import Reading
 
     if markdown and csv:
         raise UsageError("--markdown and --csv exclude each other.", do="Give one of them.")
+    reading = Reading(reference=shlex.quote(result), everything=everything)
     outputs = Outputs(json=json, perfetto=perfetto, force=force)
     found, folder = reread(result, reattribute=reattribute)
     write_outputs(found, folder, outputs)
     if markdown:
         from coldsoak.report.markdown import markdown as text
 
-        say(text(found), AGAIN)
+        say(text(found, reading))
     elif csv:
         from coldsoak.report.csvfile import csv_text
 
-        say(csv_text(found), AGAIN)
+        say(csv_text(found))
     else:
-        show(found)
+        show(found, reading)

@@ -131,5 +131,7 @@ def refuse_overwriting(*files: Path | None, force: bool) -> None:
             raise UsageError(f"{file} is a folder.", do="Name a file.")
         if not file.parent.is_dir():
             raise UsageError(f"There is no folder {file.parent}.", do=f"mkdir -p {file.parent}")
+        if not os.access(file.parent, os.W_OK | os.X_OK):
+            raise UsageError(f"{file} cannot be written.", why="The folder may not be changed.")
         if file.exists() and not force:
             raise UsageError(f"{file} exists already.", do="Give --force to replace it.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -17,7 +18,8 @@ from coldsoak.report.hypotheses import (
     worst_hypotheses_sheet,
 )
 from coldsoak.report.ledger_table import breakdowns, ledger_sheet
-from coldsoak.report.remarks import counts_line, failures, next_step, notes, sources_line
+from coldsoak.report.next_step import DEFAULT_RECIPE, Reading, next_step, shown_path
+from coldsoak.report.remarks import counts_line, failures, notes, sources_line
 from coldsoak.report.sentence import headline
 from coldsoak.report.tables import imports_sheet, phases_sheet, processes_sheet, regions_sheet
 
@@ -29,7 +31,15 @@ if TYPE_CHECKING:
     from coldsoak.model.result import Result, Summary
     from coldsoak.report.sheet import Column, Sheet
 
-__all__ = ["caption", "print_lines", "print_sheet", "render", "sheets"]
+__all__ = [
+    "caption",
+    "print_answer",
+    "print_lines",
+    "print_next",
+    "print_sheet",
+    "render",
+    "sheets",
+]
 
 INDENT = 2
 
@@ -37,26 +47,43 @@ WIDEST_TABLE = 110
 """Columns that a table with elided texts takes at most."""
 
 
-def render(result: Result, console: Console) -> None:
+def render(result: Result, console: Console, reading: Reading | None = None) -> None:
     """Print the whole answer: a sentence, tables, remarks, and the next command to type."""
+    reading = reading or Reading()
+    print_answer(result, console, reading)
+    print_next(result, console, reading)
+
+
+def print_answer(result: Result, console: Console, reading: Reading) -> None:
+    """Print the answer without what comes next."""
     print_lines(Text(headline(result), style="bold"), console)
     print_lines(Text(caption(result), style="dim"), console)
-    print_findings(result, console)
-    for sheet in sheets(result):
+    print_findings(result, console, reading.reference)
+    for sheet in sheets(result, reading):
         print_sheet(sheet, console)
     if result.kind != "fix":  # whose table says how many pairs there were
         _print_counts(result, console)
     for text in notes(result):
         print_lines(Text(f"Note: {text}", style="yellow"), console)
+
+
+def print_next(result: Result, console: Console, reading: Reading) -> None:
+    """Print where the recipe is, if there is one, and the next command to type."""
     console.print()
-    step = Text.assemble(("Next: ", "dim"), (next_step(result), "bold cyan"))
+    if result.recipe_file:
+        file = shown_path(result.recipe_file)
+        named = "" if file == DEFAULT_RECIPE else f" {shlex.quote(file)}"
+        told = f" · coldsoak recipe{named} says what it does"
+        console.print(Text.assemble(("Recipe: ", "dim"), file, (told, "dim")), soft_wrap=True)
+    step = Text.assemble(("Next: ", "dim"), (next_step(result, reading), "bold cyan"))
     console.print(step, soft_wrap=True)
 
 
-def sheets(result: Result) -> Iterator[Sheet]:
+def sheets(result: Result, reading: Reading | None = None) -> Iterator[Sheet]:
     """Yield the tables of ``result`` in reading order."""
     if result.kind == "fix":
-        yield from fix_sheets(result)
+        reading = reading or Reading()
+        yield from fix_sheets(result, reading.reference, everything=reading.everything)
         return
     if result.kind == "bench":
         yield from bench_sheets(result)

@@ -29,8 +29,15 @@ _STYLES = {"mistake": "red", "warning": "yellow", "cause": "magenta", "note": "b
 _INDENT = 2
 
 
-def print_findings(result: Result, console: Console) -> None:
-    """Print the findings of ``result``, most important first; nothing when there are none."""
+def print_findings(result: Result, console: Console, reference: str = "last") -> None:
+    """Print the findings of ``result``, most important first; nothing when there are none.
+
+    Args:
+        result: With the findings.
+        console: Where to.
+        reference: By which a command line can name the result.
+
+    """
     if not result.findings:
         return
     console.print()
@@ -40,7 +47,7 @@ def print_findings(result: Result, console: Console) -> None:
     more = result.findings[MOST:]
     if more:
         codes = ", ".join(dict.fromkeys(finding.code for finding in more))
-        text = f"{len(more)} more ({codes}): coldsoak report {result.id} --markdown"
+        text = f"{len(more)} more ({codes}): coldsoak report {reference} --markdown"
         _lines(Text(text, style="dim"), console, _INDENT)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from coldsoak.findings.words import plural
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "fix_headline",
-    "fix_next_step",
     "fix_notes",
     "fix_sheets",
     "left_out_sheet",
@@ -56,11 +54,31 @@ def fix_headline(result: Result) -> str:
     )
 
 
-def fix_sheets(result: Result) -> list[Sheet]:
-    """Return the table of what was tried, then that of the combinations."""
-    sheets = [trials_sheet(result)] if any(trial.arm for trial in result.trials) else []
-    together = _together_sheet(result)
-    return [*sheets, together] if together else sheets
+def fix_sheets(result: Result, reference: str = "last", *, everything: bool = False) -> list[Sheet]:
+    """Return the tables of what was tried, of the combinations, and of what was not tried.
+
+    Args:
+        result: Of a fix.
+        reference: By which a command line can name it.
+        everything: With the table of what was not tried; else it is said how to see that.
+
+    """
+    left_out = left_out_sheet(result)
+    count = len(left_out.rows) if left_out is not None and not everything else 0
+    remark = _left_out_remark(count, reference)
+    found = [
+        trials_sheet(result, remark) if any(trial.arm for trial in result.trials) else None,
+        _together_sheet(result),
+        left_out if everything else None,
+    ]
+    return [sheet for sheet in found if sheet is not None]
+
+
+def _left_out_remark(count: int, reference: str) -> tuple[str, ...]:
+    if not count:
+        return ()
+    what = plural(count, "other remedy was", "other remedies were")
+    return (f"{what} not tried; why: coldsoak report {reference} --all",)
 
 
 def fix_notes(result: Result) -> list[str]:
@@ -80,18 +98,8 @@ def fix_notes(result: Result) -> list[str]:
     return lines
 
 
-def fix_next_step(result: Result) -> str:
-    """Return the command to type next."""
-    command = shlex.join(result.command)
-    if result.recipe is not None:
-        return "coldsoak recipe --as docker"
-    if any(trial.ratio and trial.ratio.verdict == "inconclusive" for trial in result.trials):
-        return f"coldsoak fix --budget {2 * max(600, result.options.budget_s):.0f} -- {command}"
-    return f"coldsoak run -- {command}"
-
-
-def trials_sheet(result: Result) -> Sheet:
-    """Return a row for each remedy that was tried, the placebo last."""
+def trials_sheet(result: Result, remarks: tuple[str, ...] = ()) -> Sheet:
+    """Return a row for each remedy that was tried, the placebo last; ``remarks`` come first."""
     tried = sorted((trial for trial in result.trials if trial.arm), key=_order)
     placebo = result.comparisons.get(PLACEBO)
     unit = time_unit(trial.saved.point for trial in tried if trial.saved)
@@ -127,7 +135,7 @@ def trials_sheet(result: Result) -> Sheet:
         rows,
         details,
         whole_details=True,
-        remarks=tuple(_remarks(result)),
+        remarks=(*remarks, *_remarks(result)),
     )
 
 
@@ -202,12 +210,7 @@ def _detail(trial: Trial) -> str:
 
 
 def _remarks(result: Result) -> list[str]:
-    out = sum(not trial.arm for trial in result.trials)
-    lines = (
-        [f"{plural(out, 'other remedy was', 'other remedies were')} not tried: --all says why."]
-        if out
-        else []
-    )
+    lines = []
     pairs = [trial.ratio.estimate.n for trial in result.trials if trial.ratio]
     if pairs:
         words = (

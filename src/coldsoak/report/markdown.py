@@ -11,16 +11,17 @@ from coldsoak.report.sentence import headline
 
 if TYPE_CHECKING:
     from coldsoak.model.result import Result
+    from coldsoak.report.next_step import Reading
     from coldsoak.report.sheet import Sheet
 
 __all__ = ["markdown"]
 
 
-def markdown(result: Result) -> str:
+def markdown(result: Result, reading: Reading | None = None) -> str:
     """Return the answer to ``result`` as GitHub-flavoured Markdown."""
     blocks = [f"**{headline(result)}**", caption(result)]
     blocks += finding_blocks(result.findings)
-    blocks += [_table(sheet) for sheet in sheets(result)]
+    blocks += [_table(sheet) for sheet in sheets(result, reading)]
     if result.kind != "fix":  # whose table says how many pairs there were
         blocks += _counts(result)
     blocks += [f"Note: {text}" for text in notes(result)]

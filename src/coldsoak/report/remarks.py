@@ -1,24 +1,22 @@
-"""What is said below the tables: how many launches, what went wrong, what to type next."""
+"""What is said below the tables: how many launches, what went wrong, what was not seen."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from coldsoak.findings.words import plural, source_text
-from coldsoak.model.causes import Cause
-from coldsoak.report.fix import fix_next_step, fix_notes
-from coldsoak.report.ledger_table import STEADY, breakdowns
-from coldsoak.report.select import failed, lead, looked_into
+from coldsoak.report.fix import fix_notes
+from coldsoak.report.next_step import INTERVAL_FROM
+from coldsoak.report.select import failed, lead
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from coldsoak.model.result import Launch, Note, Result, SeriesSummary, Summary
+    from coldsoak.model.result import Launch, Note, Result, Summary
 
-__all__ = ["counts_line", "failures", "next_step", "notes", "sources_line"]
+__all__ = ["counts_line", "failures", "notes", "sources_line"]
 
 _STOPPED = {
     "target": "stopped when the interval was narrow enough",
@@ -36,9 +34,6 @@ MISSING = "framework_missing"
 """Code of the notes about frameworks that a bench left out."""
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-
-INTERVAL_FROM = 6
-"""Launches from which a 95 % interval of the median exists."""
 
 
 def counts_line(result: Result, summary: Summary) -> str:
@@ -194,54 +189,3 @@ def sources_line(result: Result, arm: str) -> str:
     }
     texts = [f"{source.name} {source_text(source)}" for source in states.values()]
     return "Not seen: " + "; ".join(texts) + "." if texts else ""
-
-
-def next_step(result: Result) -> str:
-    """Return the command that a reader of this result would most likely want next."""
-    if result.kind == "fix":
-        return fix_next_step(result)
-    measured = [summary for summary in result.summaries if summary.n]
-    if not measured:
-        logs = any(launch.log for launch in failed(result.launches))
-        return _again(result, "--echo") if logs and result.kind == "run" else "coldsoak --help"
-    return _after_measuring(result, measured)
-
-
-def _after_measuring(result: Result, measured: list[Summary]) -> str:
-    summary = measured[0]
-    main = lead(result, summary)
-    if summary.stopped_by == "failure":
-        failed_itself = any(launch.exit_code for launch in result.launches)
-        return _again(result, "--ignore-failure" if failed_itself else "--echo")
-    if result.kind == "run" and _runs_once(result, summary, main):
-        return _again(result, "--rerun 5")
-    cause = _largest_cause(result, measured)
-    if cause:
-        return f"coldsoak explain {cause}"
-    if summary.n < INTERVAL_FROM and result.kind == "run":
-        return _again(result, "--launches 10")
-    return "coldsoak report last --markdown"
-
-
-def _runs_once(result: Result, summary: Summary, main: SeriesSummary | None) -> bool:
-    """Return whether executing the script again would give later runs to compare with."""
-    options = result.options
-    script = looked_into(result, summary.arm) and options.until == "exit" and options.rerun == 1
-    return script and main is not None and main.later is None
-
-
-def _again(result: Result, extra: str) -> str:
-    options = result.options
-    until = f" --until {shlex.quote(options.until)}" if options.until != "exit" else ""
-    cold = f" --cold {','.join(options.cold)}" if options.cold != ("process",) else ""
-    tf1 = " --tf1" if options.tf1 else ""
-    return f"coldsoak run {extra}{until}{cold}{tf1} -- {shlex.join(result.command)}"
-
-
-def _largest_cause(result: Result, summaries: Iterable[Summary]) -> str:
-    """Return the cause with the most seconds in any region; else in the way to a first result."""
-    skip = {STEADY, str(Cause.UNATTRIBUTED)}
-    tables = [table for summary in summaries for table in breakdowns(result, summary)]
-    regions = [table for table in tables if table.scope == "region"] or tables
-    parts = [part for table in regions for part in table.parts if part.name not in skip]
-    return max(parts, key=lambda part: part.seconds).name if parts else ""

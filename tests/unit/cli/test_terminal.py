@@ -33,6 +33,12 @@ def test_a_missing_folder_is_told_before_anything_is_measured(tmp_path):
         refuse_overwriting(tmp_path, force=True)
 
 
+def test_a_folder_that_cannot_be_changed_is_told_before_anything_is_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda folder, mode: False)
+    with pytest.raises(UsageError, match="cannot be written"):
+        refuse_overwriting(tmp_path / "result.json", force=True)
+
+
 @pytest.mark.parametrize(
     ("error", "status"), [(UsageError("x"), 2), (CommandFailed("x"), 1), (NothingMeasured("x"), 3)]
 )

@@ -10,8 +10,9 @@ from coldsoak.model.estimate import Estimate, Ratio
 from coldsoak.model.recipe import Ingredient, Recipe, Trial
 from coldsoak.model.result import Arm, Launch, Note, Options, Result
 from coldsoak.report.console import render
-from coldsoak.report.fix import fix_headline, fix_next_step, fix_notes, left_out_sheet
+from coldsoak.report.fix import fix_headline, fix_notes, left_out_sheet
 from coldsoak.report.markdown import markdown
+from coldsoak.report.next_step import Reading
 
 
 def an_estimate(point, half=0.1, n=8, **fields):
@@ -95,9 +96,9 @@ def result():
     )
 
 
-def text(result, width=80):
+def text(result, width=80, reading=None):
     stream = io.StringIO()
-    render(result, Console(file=stream, width=width, highlight=False))
+    render(result, Console(file=stream, width=width, highlight=False), reading)
     return stream.getvalue()
 
 
@@ -174,14 +175,9 @@ def test_markdown_says_what_was_gained_and_warns_too(result):
 
 
 def test_remedies_that_were_not_tried_are_counted_and_listed_on_request(result):
-    assert "1 other remedy was not tried" in text(result)
+    assert "1 other remedy was not tried; why: coldsoak report last --all\n" in text(result)
+    everything = text(result, reading=Reading(everything=True))
+    assert "--all" not in everything
+    assert "  tf.onednn  the command does not import\n" in everything
     assert left_out_sheet(result).rows == (("tf.onednn", "the command does not import"),)
     assert left_out_sheet(replace(result, trials=TRIALS[:2])) is None
-
-
-def test_the_next_step_is_a_command(result):
-    assert fix_next_step(result).startswith("coldsoak recipe")
-    assert fix_next_step(replace(result, recipe=None)) == "coldsoak run -- python train.py"
-    unclear = (a_trial("py.pyc", 0.9, "inconclusive"),)
-    longer = fix_next_step(replace(result, recipe=None, trials=unclear))
-    assert longer == "coldsoak fix --budget 1200 -- python train.py"

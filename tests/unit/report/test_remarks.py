@@ -4,7 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from coldsoak.model.result import Note, Options, SourceState
-from coldsoak.report.remarks import counts_line, failures, next_step, notes, sources_line
+from coldsoak.report.next_step import next_step
+from coldsoak.report.remarks import counts_line, failures, notes, sources_line
 from coldsoak.report.sentence import headline
 
 
@@ -13,29 +14,6 @@ def without_interpreters(result):
     launches = tuple(replace(one, processes=(), executions=()) for one in result.launches)
     summaries = tuple(replace(one, series=(), phases={}) for one in result.summaries)
     return replace(result, launches=launches, summaries=summaries)
-
-
-@pytest.mark.parametrize(
-    ("name", "step"),
-    [
-        ("two_devices", "coldsoak explain lazy_kernel_load"),
-        ("sweep", "coldsoak run --rerun 5 -- python demo.py"),
-        ("no_region", "coldsoak report last --markdown"),
-        ("failing", "coldsoak run --echo -- python demo.py"),
-        ("bench", "coldsoak report last --markdown"),
-    ],
-)
-def test_the_next_step_fits_the_answer(name, step, request):
-    assert next_step(request.getfixturevalue(name)) == step
-
-
-def test_the_next_step_keeps_the_options_that_matter(sweep):
-    options = Options(rerun=2, tf1=True, cold=("cache",), until="log:ready to serve")
-    asked = replace(sweep, options=options)
-    assert next_step(asked) == (
-        "coldsoak run --launches 10 --until 'log:ready to serve' --cold cache --tf1 "
-        "-- python demo.py"
-    )
 
 
 def test_a_program_that_is_no_python_is_not_told_to_read_clocks(no_region):
