@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,11 @@ __all__ = ["Answer", "Framework", "Row", "Seen", "Survey", "answers", "rows", "s
 
 _PROBE = Path(coldsoak.__file__).with_name("backends") / "worker.py"
 """Started by its path, in whatever interpreter is asked about."""
+
+_FEW = 3
+"""Cards that are numbered alike are named together from so many on."""
+
+_NUMBER = re.compile(r"\d+")
 
 _QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
@@ -165,11 +171,34 @@ def _labelled(survey: Survey) -> list[tuple[str, Physical]]:
 
 
 def _names(framework: str, labelled: Sequence[tuple[str, Physical]]) -> str:
-    return ", ".join(
-        f"{label} as {' and '.join(device.names[framework])}"
+    """Name the devices that a framework sees; cards that are numbered alike together."""
+    seen = [
+        (label, " and ".join(device.names[framework]))
         for label, device in labelled
         if framework in device.names
-    )
+    ]
+    told: list[str] = []
+    while seen:
+        count = _numbered_alike(seen)
+        (label, name), (last, last_name) = seen[0], seen[count - 1]
+        alone = count < _FEW
+        told.append(f"{label} as {name}" if alone else f"{label} … {last} as {name} … {last_name}")
+        seen = seen[1 if alone else count :]
+    return ", ".join(told)
+
+
+def _numbered_alike(seen: Sequence[tuple[str, str]]) -> int:
+    """Return how many of the first are one series: GPU 0 as cuda:0, GPU 1 as cuda:1, …"""
+    texts = [f"{label} as {name}" for label, name in seen]
+    first = [int(number) for number in _NUMBER.findall(texts[0])]
+    count = 1
+    for text in texts[1:]:
+        wanted = [str(number + count) for number in first]
+        alike = _NUMBER.sub("#", text) == _NUMBER.sub("#", texts[0])
+        if not first or not alike or _NUMBER.findall(text) != wanted:
+            break
+        count += 1
+    return count
 
 
 def _remarks(card: nvml.Card) -> tuple[str, ...]:
@@ -177,7 +206,8 @@ def _remarks(card: nvml.Card) -> tuple[str, ...]:
     if card.persistence is False:
         said.append("persistence off: the first process pays for the driver's set-up of the card")
     if card.mig:
-        said.append(f"MIG on, {len(card.mig_uuids)} slices")
+        count = len(card.mig_uuids)
+        said.append(f"MIG on, {count} slice{'' if count == 1 else 's'}")
     if card.compute_mode not in ("", "default"):
         said.append(f"compute mode {card.compute_mode}")
     if card.used_bytes is not None and card.users:

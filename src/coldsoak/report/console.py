@@ -17,6 +17,7 @@ from coldsoak.report.hypotheses import (
     scaling_sheet,
     worst_hypotheses_sheet,
 )
+from coldsoak.report.layout import STACK_INDENT, fit
 from coldsoak.report.ledger_table import breakdowns, ledger_sheet
 from coldsoak.report.next_step import DEFAULT_RECIPE, Reading, next_step, shown_path
 from coldsoak.report.remarks import counts_line, failures, notes, sources_line
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from coldsoak.model.result import Result, Summary
+    from coldsoak.report.layout import Layout
     from coldsoak.report.sheet import Column, Sheet
 
 __all__ = [
@@ -126,11 +128,14 @@ def print_sheet(sheet: Sheet, console: Console) -> None:
     """Print one table with its title above and its remarks below."""
     console.print()
     print_lines(Text(sheet.title, style="bold"), console)
-    lines = _lines(_table(sheet, console), console, INDENT)
-    header = len(lines) - len(sheet.rows)  # with details each row is one line
-    for number, line in enumerate(lines):
+    layout = fit(sheet, console.width - INDENT)
+    lines = _lines(_table(layout, console), console, INDENT + STACK_INDENT * bool(layout.names))
+    header = len(lines) - len(sheet.rows)  # with details or names each row is one line
+    for number, line in enumerate(lines, start=-header):
+        if layout.names and number >= 0:
+            print_lines(Text(layout.names[number]), console, indent=INDENT)
         console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
-        detail = sheet.details[number - header] if sheet.details and number >= header else ""
+        detail = sheet.details[number] if sheet.details and number >= 0 else ""
         if detail:
             _print_detail(detail, console, whole=sheet.whole_details)
     for remark in sheet.remarks:
@@ -164,23 +169,27 @@ def _lines(renderable: RenderableType, console: Console, indent: int, width: int
     return lines
 
 
-def _table(sheet: Sheet, console: Console) -> Table:
+def _table(layout: Layout, console: Console) -> Table:
+    sheet = layout.sheet
     table = Table(
         box=None,
         show_header=any(column.title for column in sheet.columns),
         pad_edge=False,
-        padding=(0, 2, 0, 0),
+        padding=(0, layout.gap, 0, 0),
         header_style="dim",
     )
     if any(column.elide for column in sheet.columns):
         table.width = min(console.width - INDENT, WIDEST_TABLE)
-    for column in sheet.columns:
+    widths = layout.widths or (None,) * len(sheet.columns)
+    one_line = bool(sheet.details or layout.names)
+    for column, width in zip(sheet.columns, widths, strict=True):
         table.add_column(
             column.title,
             justify="right" if column.right else "left",
-            no_wrap=column.right or column.elide or bool(sheet.details),
-            overflow="ellipsis" if column.elide or sheet.details else "fold",
+            no_wrap=column.right or column.elide or one_line,
+            overflow="ellipsis" if column.elide or one_line else "fold",
             ratio=1 if column.elide else None,
+            width=width,
             vertical="top",
         )
     for number, row in enumerate(sheet.rows, start=1):

@@ -46,6 +46,7 @@ def device_sheets(survey: Survey) -> tuple[Sheet, Sheet]:
         (Column("device"), Column("name"), Column("memory", right=True), Column("PCI")),
         tuple((row.label, row.name, row.memory, row.pci) for row in devices),
         details=tuple("; ".join(row.remarks) for row in devices),
+        whole_details=True,
         remarks=(f"The process may use {survey.cores_usable:g} of {survey.cores} CPU cores.",),
     )
     seen = Sheet(

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from coldsoak.model.result import Arm, Case, Launch, Result, Series, SeriesSummary, Summary
 
@@ -25,6 +25,7 @@ __all__ = [
     "lead",
     "looked_into",
     "name_of",
+    "once_told",
     "series_by_id",
     "spoken",
     "timed",
@@ -64,15 +65,31 @@ def spoken(result: Result, identifier: str) -> str:
     if series is None:
         return "the region"
     subject = label_of(series).partition(" (")[0]
+    kin = [other for other in result.series if label_of(other) == label_of(series)]
     telling = {
         key: value
-        for key, value in series.case.items()
-        if any(other.case.get(key) != value for other in result.series)
+        for key, value in once_told(series, kin).items()
+        if any(other.case.get(key) != value for other in kin)
     }
     if telling:
         subject += f" with {_joined(telling)}"
     caller = caller_of(result, series)
     return f"{subject} called at {caller}" if caller else subject
+
+
+def once_told(series: Series, kin: Sequence[Series]) -> dict[str, str]:
+    """Return the case of a series without values that are another name for an earlier one.
+
+    Args:
+        series: Of the region that all of ``kin`` are of.
+        kin: A value is left out when it equals the earlier one in all of them.
+
+    """
+    told: dict[str, str] = {}
+    for key, value in series.case.items():
+        if not any(all(o.case.get(key) == o.case.get(one) for o in kin) for one in told):
+            told[key] = value
+    return told
 
 
 def caller_of(result: Result, series: Series) -> str:

@@ -10,7 +10,7 @@ from coldsoak.report.numbers import duration
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Column", "Sheet", "bar", "drop_empty", "joined", "lift_constants"]
+__all__ = ["Column", "Sheet", "bar", "drop_empty", "joined", "lift_constants", "only"]
 
 LINE = 72
 """Characters of a detail line, so that it fits 80 columns with its indent."""
@@ -24,6 +24,8 @@ class Column:
     right: bool = False
     elide: bool = False
     """Cut what does not fit with an ellipsis instead of folding it."""
+    name: bool = False
+    """Of names, which may lose their middle; other texts are folded between words."""
     graphic: bool = False
     """A bar that repeats a figure; text reports leave it out."""
 
@@ -52,7 +54,7 @@ def lift_constants(sheet: Sheet, titles: Iterable[str]) -> tuple[Sheet, dict[str
         if column.title in titles and len(values) == 1:
             said[index] = values.pop()
     keep = [index for index in range(len(sheet.columns)) if index not in said]
-    slim = _only(sheet, keep)
+    slim = only(sheet, keep)
     return slim, {sheet.columns[index].title: text for index, text in said.items()}
 
 
@@ -63,10 +65,11 @@ def drop_empty(sheet: Sheet, nothing: str) -> Sheet:
         for index in range(len(sheet.columns))
         if not sheet.rows or any(row[index] != nothing for row in sheet.rows)
     ]
-    return _only(sheet, keep)
+    return only(sheet, keep)
 
 
-def _only(sheet: Sheet, keep: list[int]) -> Sheet:
+def only(sheet: Sheet, keep: list[int]) -> Sheet:
+    """Return the sheet with the columns at the places in ``keep``."""
     return replace(
         sheet,
         columns=tuple(sheet.columns[i] for i in keep),

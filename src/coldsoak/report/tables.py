@@ -8,7 +8,15 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from coldsoak.model.result import ImportCost, Launch, Process, Result, SeriesSummary, Summary
+from coldsoak.model.result import (
+    ImportCost,
+    Launch,
+    Process,
+    Result,
+    Series,
+    SeriesSummary,
+    Summary,
+)
 from coldsoak.report.numbers import (
     DASH,
     TIMES_UNIT,
@@ -29,6 +37,7 @@ from coldsoak.report.select import (
     goal,
     label_of,
     name_of,
+    once_told,
     series_by_id,
     spoken,
     timed,
@@ -141,7 +150,7 @@ def _many_regions(result: Result, summary: Summary, ordered: list[SeriesSummary]
     small = all(s.first.low is None for s in ordered)
     names, rows = region_names(result, ordered)
     columns = (
-        *(Column(name) for name in names),
+        *(Column(name, name=True) for name in names),
         Column(f"run 0\n{first.symbol}", right=True),
         Column("range" if small else "95 %\ninterval", right=True),
         Column(f"later\n{later.symbol}", right=True),
@@ -173,15 +182,27 @@ def region_names(
     """Return the columns that name a region and their cells: its label, and each value of its case."""
     known = series_by_id(result)
     series = [known.get(s.series) for s in ordered]
-    keys = list(dict.fromkeys(key for one in series if one for key in one.case))
-    labels = _without_file([label_of(one) if one else "region" for one in series])
-    cases = [one.case if one else {} for one in series]
+    whole = [label_of(one) if one else "region" for one in series]
+    labels = _without_file(whole)
+    kin: dict[str, list[Series]] = defaultdict(list)
+    for label, one in zip(whole, series, strict=True):
+        kin[label] += [one] if one else []
+    cases = [
+        once_told(one, kin[label]) if one else {} for label, one in zip(whole, series, strict=True)
+    ]
+    keys = list(dict.fromkeys(key for case in cases for key in case))
+    same = [key for key in keys if len({case.get(key) for case in cases}) == 1]
+    keys = [key for key in keys if key not in same]
     cells: list[tuple[str, ...]]
     if _too_many(keys, cases):
-        keys = ["case"]
-        told = [", ".join(f"{k}={bare(v)}" for k, v in case.items()) for case in cases]
-        cells = [(label, text or DASH) for label, text in zip(labels, told, strict=True)]
+        told = [", ".join(f"{k}={bare(case[k])}" for k in keys if k in case) for case in cases]
+        cells = [
+            (label, text or DASH, *(bare(case[key]) for key in same))
+            for label, text, case in zip(labels, told, cases, strict=True)
+        ]
+        keys = ["case", *same]
     else:
+        keys += same
         cells = [
             (label, *(bare(case[key]) if key in case else DASH for key in keys))
             for label, case in zip(labels, cases, strict=True)

@@ -93,9 +93,28 @@ def test_rows_tell_what_matters_about_a_card():
     first, cpu = devices.rows(survey(Cards(cards=(card,))))
     assert (first.label, first.memory) == ("GPU 0", "16.0 GiB")
     said = "; ".join(first.remarks)
-    for fact in ("persistence off", "MIG on, 1 slices", "exclusive", "3.0 GiB in use", "pid 42"):
+    for fact in ("persistence off", "MIG on, 1 slice", "exclusive", "3.0 GiB in use", "pid 42"):
         assert fact in said
     assert (cpu.label, cpu.name, cpu.remarks) == ("CPU", "EPYC", ())
+
+
+def test_cards_that_are_numbered_alike_are_named_together():
+    cards = Cards(cards=tuple(Card(index=n, name="A", uuid=f"GPU-{n}") for n in range(4)))
+    names = ("cuda:0", "cuda:1", "cuda:2", "cuda:3")
+    mixed = ("cuda:0", "cuda:1", "cuda:3", "cuda:2")
+    asked = [
+        Framework(
+            name=framework,
+            state="ok",
+            seconds=1.0,
+            devices=tuple(gpu(name, uuid=f"GPU-{n}") for n, name in enumerate(used)),
+        )
+        for framework, used in (("torch", names), ("jax", mixed), ("cupy", names[:2]))
+    ]
+    torch, jax, cupy = devices.answers(survey(cards, *asked))
+    assert torch.sees == "GPU 0 … GPU 3 as cuda:0 … cuda:3"
+    assert jax.sees == "GPU 0 as cuda:0, GPU 1 as cuda:1, GPU 2 as cuda:3, GPU 3 as cuda:2"
+    assert cupy.sees == "GPU 0 as cuda:0, GPU 1 as cuda:1"
 
 
 def test_answers_tell_names_and_failures():
