@@ -331,6 +331,6 @@ def _execution(use: _Use, series: str, run: int, file: File, t0_ns: int) -> Exec
         start_ns=use.start_ns - t0_ns,
         end_ns=use.end_ns - t0_ns,
         seconds=use.seconds,
-        ready_ns=use.ready_ns - t0_ns if use.ready_ns else None,
+        ready_ns=max(use.ready_ns, use.end_ns) - t0_ns if use.ready_ns else None,
         rerun=use.rerun,
     )

@@ -180,10 +180,14 @@ def read_result(file: Path) -> Result:
         )
     try:
         if number == FORMAT:
-            return msgspec.json.decode(data, type=Result)
-        return msgspec.convert(_migrated(msgspec.json.decode(data), number, file), type=Result)
+            result = msgspec.json.decode(data, type=Result)
+        else:
+            document = _migrated(msgspec.json.decode(data), number, file)
+            result = msgspec.convert(document, type=Result)
     except msgspec.DecodeError as error:
         raise _damaged(file, str(error)) from error
+    _check_times(result, file)
+    return result
 
 
 def write_atomically(file: Path, data: bytes) -> None:
@@ -218,6 +222,15 @@ def _umask() -> int:
     current = os.umask(0o022)
     os.umask(current)
     return current
+
+
+def _check_times(result: Result, file: Path) -> None:
+    """Refuse what no clock gives, so that nothing behind has to reckon with it."""
+    for launch in result.launches:
+        for one in launch.executions:
+            ready = one.end_ns if one.ready_ns is None else one.ready_ns
+            if min(one.end_ns, ready) < one.start_ns:
+                raise _damaged(file, f"an execution of launch {launch.index} ends before it begins")
 
 
 class _Head(msgspec.Struct):

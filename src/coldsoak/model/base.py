@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 from typing_extensions import dataclass_transform
 
-__all__ = ["Frozen"]
+__all__ = ["Count", "Frozen"]
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+"""Nanoseconds, bytes or things: a file in which there are fewer than none is damaged."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))

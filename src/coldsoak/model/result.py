@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from coldsoak.model.base import Frozen
+from coldsoak.model.base import Count, Frozen
 from coldsoak.model.estimate import Estimate, Ratio
 from coldsoak.model.facts import Facts
 from coldsoak.model.finding import Finding
@@ -78,6 +78,7 @@ class Execution(Frozen, kw_only=True):
     thread: int
     start_ns: int
     end_ns: int
+    """Never before ``start_ns``, as ``ready_ns``."""
     seconds: float
     """What the program's own clock said, in seconds, per loop for timeit."""
     ready_ns: int | None = None
@@ -96,7 +97,7 @@ class ImportCost(Frozen, kw_only=True):
 
     package: str
     modules: int
-    self_ns: int
+    self_ns: Count
     """Spent in this package's own modules."""
     cumulative_ns: int
     """From the first import statement of it, other packages that it pulled in included."""
@@ -111,7 +112,7 @@ class Stretch(Frozen, kw_only=True):
 
     kind: Literal["start", "agent", "import", "script", "region", "between", "exit"]
     name: str
-    ns: int
+    ns: Count
 
 
 class Child(Frozen, kw_only=True):
@@ -160,11 +161,13 @@ class Conditions(Frozen, kw_only=True):
     """The machine around one launch."""
 
     load_before: float | None = None
+    """Load average of the minute before."""
     foreign_cpu: float | None = None
     """CPU time of others during the launch over wall time and cores, 0 to 1."""
     steal: float | None = None
+    """Share of the CPU time that the hypervisor gave to others, 0 to 1."""
     throttled: float | None = None
-    """Share of cgroup periods that were throttled."""
+    """Share of the cgroup's periods in which its quota was used up, 0 to 1."""
     gpu_foreign_pids: tuple[int, ...] = ()
     gpu: tuple[dict[str, Any], ...] = ()
     """Per visible GPU: clocks (MHz), temperature (°C), power (W), throttle reasons, at start and end."""
@@ -177,7 +180,9 @@ class SourceState(Frozen, kw_only=True):
     state: Literal["on", "off", "lost"]
     reason: str = ""
     cost_ns: int = 0
+    """The source's own time, over all processes, in nanoseconds."""
     lost: int = 0
+    """Records that it could not keep."""
 
 
 class Note(Frozen, kw_only=True):
@@ -212,9 +217,9 @@ class Launch(Frozen, kw_only=True):
     """Why the launch is excluded and replaced; empty for a valid one."""
     started: str = ""
     """UTC, ISO 8601."""
-    wall_ns: int = 0
+    wall_ns: Count = 0
     """Spawn to exit of the main process, or to the end condition."""
-    until_ns: int | None = None
+    until_ns: Count | None = None
     """Spawn to the end condition when it is not exit."""
     peak_rss: int | None = None
     """Peak resident memory of the largest process of the tree, in bytes."""

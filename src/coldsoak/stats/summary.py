@@ -185,8 +185,15 @@ def _first_result(
 
 
 def _first_end(launch: Launch) -> tuple[int | None, int | None]:
+    """Return when the first region ended and when the device was done, in ns since the spawn.
+
+    A time namespace gives the program another clock: what then lies before the spawn is 0.
+    """
     first = first_ended(launch)
-    return (first.end_ns, first.ready_ns) if first else (None, None)
+    if first is None:
+        return None, None
+    ready = None if first.ready_ns is None else max(first.ready_ns, 0)
+    return max(first.end_ns, 0), ready
 
 
 def _phases(timed: Sequence[Launch], *, after_stopping: bool) -> dict[str, Estimate]:

@@ -9,7 +9,7 @@ import pytest
 from coldsoak.errors import FormatError, UsageError
 from coldsoak.launch import store as store_module
 from coldsoak.launch.store import Store, default_home, encode_result, read_result, write_atomically
-from coldsoak.model.result import FORMAT, Launch, Result
+from coldsoak.model.result import FORMAT, Execution, Launch, Result
 
 
 @pytest.fixture
@@ -178,3 +178,26 @@ def test_home(monkeypatch):
 def test_encoding_is_plain_json(store):
     result = saved(store, "a")
     assert msgspec.json.decode(encode_result(result), type=Result) == result
+
+
+@pytest.mark.parametrize("change", [{"end_ns": 5}, {"ready_ns": 5}, {"start_ns": 21}])
+def test_times_that_no_clock_gives_are_damage(store, tmp_path, change):
+    run = {"series": "s", "run": 0, "pid": 1, "thread": 1, "start_ns": 10, "end_ns": 20}
+    good = Execution(**run, seconds=1e-8, ready_ns=30)
+    launch = Launch(index=1, round=1, arm="a", kind="timed", executions=(good,))
+    document = json.loads(encode_result(saved(store, "a", launches=(launch,))))
+    document["launches"][0]["executions"][0] |= change
+    file = tmp_path / "wrong.json"
+    file.write_text(json.dumps(document))
+    with pytest.raises(FormatError, match="damaged") as caught:
+        read_result(file)
+    assert caught.value.why == "an execution of launch 1 ends before it begins"
+
+
+def test_a_negative_duration_is_damage(store, tmp_path):
+    launch = Launch(index=1, round=1, arm="a", kind="timed", wall_ns=-1)
+    file = tmp_path / "wrong.json"
+    file.write_bytes(encode_result(saved(store, "a", launches=(launch,))))
+    with pytest.raises(FormatError, match="damaged") as caught:
+        read_result(file)
+    assert "wall_ns" in caught.value.why

@@ -186,6 +186,19 @@ def test_the_first_result_is_the_first_end():
     assert found.first_result.point == pytest.approx(0.6)
 
 
+def test_a_clock_of_another_time_namespace_gives_no_negative_time():
+    early = execution(0, -9, 1.0)
+    found = only(*(launch(place, executions=(early,)) for place in (1, 2)))
+    assert found.first_result.point == 0
+    assert found.series[0].first.point == 1.0
+
+
+def test_a_first_result_at_the_spawn_divides_nothing():
+    at_once = execution(0, 0, 0.0, ready=0.5)
+    found = only(launch(1, executions=(at_once,)), launch(1, executions=(at_once,), kind="synced"))
+    assert found.first_result.point == 0.5
+
+
 def test_synchronous_regions_keep_the_timed_first_result():
     timed = [launch(place, [0.2]) for place in range(1, 8)]
     synced = launch(1, [0.2], kind="synced", ready=[0.2001])
