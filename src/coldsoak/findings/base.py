@@ -17,8 +17,9 @@ __all__ = ["Rule", "title_of", "words_of"]
 class Rule(Protocol):
     """A module with one finding; its docstring is what ``coldsoak explain CODE`` prints.
 
-    The first line of the docstring is the title; paragraphs follow. The last ones say what is
-    needed for it to fire and what to do about it.
+    The first line of the docstring is the title, of the page and of each finding that names no
+    other; paragraphs follow. The last ones say what is needed for it to fire and what to do about
+    it.
     """
 
     __doc__: str | None

@@ -68,9 +68,12 @@ def _only(result: Result, arm: str) -> Result:
 
 
 def _found(rule: Rule, view: View) -> list[Finding]:
-    """Return what one rule says; a rule that fails says so and takes no other answer away."""
+    """Return what one rule says, under its own title where it gives no other.
+
+    A rule that fails says so and takes no other answer away.
+    """
     try:
-        return list(rule.find(view))
+        return [replace(one, title=one.title or title_of(rule)) for one in rule.find(view)]
     except Exception as error:  # noqa: BLE001 (a measured result must not be lost to a rule)
         return [
             Finding(

@@ -16,7 +16,8 @@ class Finding(Frozen, kw_only=True):
 
     code: str
     severity: Severity
-    title: str
+    title: str = ""
+    """One line; rules leave it to the registry, which takes that of their page."""
     text: str
     evidence: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()

@@ -43,6 +43,18 @@ def test_mistakes_come_first_then_what_is_sure(make, monkeypatch):
     assert [finding.code for finding in judged.findings] == ["d", "c", "b", "a"]
 
 
+def test_a_finding_has_the_title_of_its_page_unless_it_names_another(make, monkeypatch):
+    first = next(iter(rules().values()))
+    made = [
+        Finding(code="a", severity="note", text="x"),
+        Finding(code="b", severity="note", title="Every third", text="x"),
+    ]
+    for rule in rules().values():
+        monkeypatch.setattr(rule, "find", lambda view, rule=rule: made if rule is first else [])
+    judged = judge(make().launch(r=[9, 1]).result())
+    assert [one.title for one in judged.findings] == [title_of(first), "Every third"]
+
+
 def test_an_old_result_is_judged_anew(make):
     stale = Finding(code="gone", severity="note", title="t", text="x")
     result = replace(make().launch(r=[9, 1]).result(), findings=(stale,))

@@ -51,7 +51,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="The same search for the fastest kernel in each process",
             text=(
                 f"Candidates are tried for {seconds_text(cost.seconds)} before the first result; "
                 "the next process tries them again."

@@ -39,7 +39,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="Modules are compiled again in each process",
             text=(
                 f"Compiling imported modules takes {seconds_text(seen.seconds)} of every process, "
                 "as PYTHONDONTWRITEBYTECODE keeps Python from saving bytecode."

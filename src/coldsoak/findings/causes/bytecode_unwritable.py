@@ -43,7 +43,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="Bytecode is compiled and cannot be kept",
             text=(
                 f"Compiling imported modules takes {seconds_text(seen.seconds)} of every process; "
                 "no launch found what an earlier one compiled."

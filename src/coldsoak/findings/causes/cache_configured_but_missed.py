@@ -68,7 +68,6 @@ def _finding(view: View, arm: str, seen: Lookups) -> Finding:
     return Finding(
         code=CODE,
         severity=SEVERITY,
-        title="A compile cache is on and does not help",
         text=(
             f"{seen.name} was asked for {plural(seen.hits + seen.misses, 'program')} and had "
             f"{seen.hits} of them; compiling took {seconds_text(seen.compile_s)}."

@@ -49,7 +49,6 @@ def find(view: View) -> Iterator[Finding]:
             yield Finding(
                 code=CODE,
                 severity=SEVERITY,
-                title="Compiled code lies in a temporary folder",
                 text=f"{found.name} is {place}; it is gone after a restart or with the container.",
                 evidence=(
                     f"{plural(found.hits + found.misses, 'look-up')}, {found.hits} of them hits",

@@ -39,7 +39,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="Several processes compile the same thing at once",
             text=(
                 f"{plural(compilations, 'compilation')} of {plural(programs, 'program')}: up to "
                 f"{most} processes missed the same key of the cache in one launch."

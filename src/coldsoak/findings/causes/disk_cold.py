@@ -77,7 +77,6 @@ def _finding(view: View, arm: str, cost: Stake, size: int, series: str = "") -> 
     return Finding(
         code=CODE,
         severity="note" if asked else SEVERITY,
-        title="Files came from storage and not from memory",
         text=(
             f"{seconds_text(cost.seconds)} {where}, {share_text(cost.share)} of it, is waiting for "
             f"storage{read}." + (" That is the cold state that was asked for." if asked else "")

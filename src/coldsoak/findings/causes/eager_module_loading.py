@@ -42,7 +42,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="Every CUDA kernel is loaded at the start",
             text="CUDA_MODULE_LOADING=EAGER loads every kernel of every library, used or not"
             + (f"; loading takes {seconds_text(seconds)}." if seconds else "."),
             evidence=(cost.text, *((cost.named(),) if cost.items else ())) if cost else (),

@@ -47,7 +47,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="Imports inside the timed region",
             text=(
                 f"The first run of {view.name(series.id)} spends {seconds_text(cost.seconds)}, "
                 f"{share_text(cost.share)} of it, importing "

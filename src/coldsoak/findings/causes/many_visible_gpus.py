@@ -42,7 +42,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="The driver sets up cards that the program does not use",
             text=(
                 f"{plural(len(view.gpus), 'card')} are visible and work ran on card {device} alone; "
                 f"driver and context take {seconds_text(cost.seconds)}."

@@ -50,7 +50,6 @@ def _finding(view: View, arm: str, cost: Stake, series: str) -> Finding:
     return Finding(
         code=CODE,
         severity=SEVERITY,
-        title="The start waits for the network",
         text=(
             f"{seconds_text(cost.seconds)} of {where}, {share_text(cost.share)} of it, is waiting "
             "for a network peer, with the CPU idle."

@@ -42,7 +42,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="The driver is set up anew for each process",
             text=(
                 f"Persistence mode is off on {off[0].name}; driver and context take "
                 f"{seconds_text(cost.seconds)} before the first result."

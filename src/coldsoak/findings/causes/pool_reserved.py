@@ -52,7 +52,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="Most of the card's memory is reserved at the start",
             text=(
                 f"The program reserves {size}, which takes {seconds_text(seconds)} before the first "
                 "result: the allocator's table of regions grows with the pool."

@@ -48,7 +48,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="Child processes ask what the CPU can do",
             text=(
                 f"Each process starts {plural(count, 'Python child', 'Python children')} that only "
                 f"try whether generated code loads; they run for {seconds_text(seconds)} together."

@@ -59,7 +59,6 @@ def _finding(view: View, arm: str, seconds: float, programs: int) -> Finding:
     return Finding(
         code=CODE,
         severity=SEVERITY,
-        title="The driver compiles device code at first use",
         text=(
             f"{who} no machine code for {arch}: the driver compiled PTX for "
             f"{seconds_text(seconds)}."

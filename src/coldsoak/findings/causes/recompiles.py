@@ -84,7 +84,6 @@ def _finding(
     return Finding(
         code=CODE,
         severity=SEVERITY,
-        title="A function was compiled more than once",
         text=(
             f"{_WORD[source]} made {name} {plural(times, 'time')} in one process; all but the "
             f"first took {seconds_text(seconds)}."

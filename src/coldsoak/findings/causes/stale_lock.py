@@ -53,7 +53,6 @@ def _finding(view: View, arm: str, seconds: float, what: str, *, sure: bool) -> 
     return Finding(
         code=CODE,
         severity="warning",
-        title="Waiting for a lock file",
         text=f"The program waits {seconds_text(seconds)} for {what}.",
         evidence=(f"measured in {launches}; no compiler ran meanwhile" if not sure else launches,),
         advice=("find ~/.cache/torch_extensions -name lock -mmin +10",),

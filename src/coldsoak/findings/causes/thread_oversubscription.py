@@ -59,7 +59,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="More compute threads than cores",
             text=(
                 f"{why}: threads wait {seconds_text(cost.seconds)} for a core, "
                 f"{share_text(cost.share)} of {cost.of}."

@@ -119,7 +119,6 @@ def _finding(view: View, arm: str, series: Series, mine: float, done: float) -> 
     return Finding(
         code=CODE,
         severity=SEVERITY,
-        title="The clock was read before the device was done",
         text=(
             f"In {view.name(series.id)}, {runs_text(count)} time the launch "
             f"({seconds_text(mine)}); the work takes {seconds_text(done)}."

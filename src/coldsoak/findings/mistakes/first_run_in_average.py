@@ -68,7 +68,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="The average has the first run in it",
             text=(
                 f"The mean over all runs of {view.name(series.id)} is "
                 f"{seconds_text(with_first)}; over {runs_text(count)} it is "
@@ -101,7 +100,6 @@ def _loops(view: View, arm: str, series: Series) -> Iterator[Finding]:
     yield Finding(
         code=CODE,
         severity=SEVERITY,
-        title="The average has the first run in it",
         text=(
             f"{view.name(series.id)} times a whole loop, and {share_text(once)} of its "
             f"{seconds_text(total)} is done once: the average depends on the loop's length."

@@ -66,7 +66,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="The time implies more arithmetic than the device can do",
             text=(
                 f"{seconds_text(median(own))} for {view.name(series.id)} would be "
                 f"{rate_text(rate)}; {ceiling.words} does at most {rate_text(ceiling.flops)}."

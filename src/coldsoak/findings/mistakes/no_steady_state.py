@@ -55,7 +55,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="The later runs never settle",
             text=(
                 f"The later runs of {view.name(series.id)} never settle: between "
                 f"{seconds_text(quick)} and {seconds_text(slow)}, changing until the end."

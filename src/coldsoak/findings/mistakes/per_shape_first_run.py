@@ -48,7 +48,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="Each new shape has a first run of its own",
             text=(
                 f"The process was warm, but the first run of {view.name(worst.id)} takes "
                 f"{seconds_text(first)} and its later runs {seconds_text(later)}; "

@@ -47,7 +47,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="Each new thread has a first run of its own",
             text=(
                 f"The first run of {view.name(series.id)} on each of {threads} further threads "
                 f"takes {seconds_text(first)}, a repeated run there {seconds_text(again)}."

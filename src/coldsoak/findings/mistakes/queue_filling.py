@@ -53,7 +53,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="The first runs are too quick: a queue was filling up",
             text=(
                 f"Runs 1 to 3 of {view.name(series.id)} take {seconds_text(early)}, the later "
                 f"half {seconds_text(late)}: the early runs only queue their work."

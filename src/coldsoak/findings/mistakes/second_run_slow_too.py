@@ -49,7 +49,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="The second run is slow too",
             text=(
                 f"Run 1 of {view.name(series.id)} still takes {seconds_text(second)}, the runs "
                 f"after it {seconds_text(later)}: one warm-up run is not enough."

@@ -52,7 +52,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="Runs after a pause are slow again",
             text=(
                 f"After a pause of {seconds_text(pause)}, {view.name(series.id)} takes "
                 f"{seconds_text(after)} instead of {seconds_text(close)}."

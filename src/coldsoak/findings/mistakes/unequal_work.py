@@ -89,7 +89,6 @@ def _finding(
     return Finding(
         code=CODE,
         severity=SEVERITY,
-        title="Two regions that are compared do not do the same work",
         text="; ".join(parts) + ", so the devices' figures cannot be compared.",
         evidence=evidence,
         advice=advice,

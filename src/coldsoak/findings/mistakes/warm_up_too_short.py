@@ -54,7 +54,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="The runs are still getting quicker when the figures are taken",
             text=(
                 f"{view.name(series.id)} is steady ({seconds_text(steady)}) from run {start} on; "
                 f"the runs before it raise the mean of the later runs by {share_text(raised)}."

@@ -109,7 +109,6 @@ def _finding(view: View, arm: str, name: str, place: tuple[str, int], series: st
     return Finding(
         code=CODE,
         severity=SEVERITY,
-        title="The program names a device that does not exist",
         text=f"{why}: its work runs elsewhere, and nothing says so.",
         evidence=tuple(evidence),
         advice=(

@@ -44,7 +44,6 @@ def find(view: View) -> Iterator[Finding]:
         yield Finding(
             code=CODE,
             severity=SEVERITY,
-            title="A GPU is there and nothing ran on it",
             text=f"{view.gpus[0].name} is there, {able[0]} was imported, and no kernel ran on it.",
             evidence=messages[:2],
             advice=("coldsoak devices",),

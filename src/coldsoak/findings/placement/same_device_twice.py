@@ -52,7 +52,6 @@ def _finding(view: View, arm: str, known: dict[str, Series]) -> Finding:
     return Finding(
         code=CODE,
         severity=SEVERITY,
-        title="Two names stand for the same device",
         text=f"{' and '.join(names)} are the same device, so the second one starts warm.",
         advice=(f"Use {keep} and leave the other out.",),
         file=file,

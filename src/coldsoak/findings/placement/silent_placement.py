@@ -53,7 +53,6 @@ def _finding(view: View, arm: str, series: Series, seen: str) -> Finding:
     return Finding(
         code=CODE,
         severity=SEVERITY,
-        title="The work ran on another device than the region names",
         text=f"The region runs with {text}, but {seen}.",
         file=file,
         line=line,
