@@ -93,10 +93,13 @@ def plan(
     """
     python = python or sys.executable
     cls = workloads.get(workload)
+    if not shapes:
+        raise UsageError("No shape is given.", do=f"--shape {','.join(DEFAULT_SHAPES)}")
     cases = [cls.at(shape, dtype=dtype, inner=inner) for shape in shapes]
     groups = [tuple(cases)] if warm_shapes else [(case,) for case in cases]
     present = _installed(python)
     chosen = _with_dtype(_split(frameworks) or present, dtype, python)
+    _check_compilers(chosen, _split(compilers))
     places, failures = _places(chosen, _split(devices), python)
     ways = [
         {"framework": framework, "compiler": compiler, "device": device}
@@ -104,12 +107,11 @@ def plan(
         for compiler in _compilers(framework, _split(compilers))
         for device in places[framework]
     ]
-    if not ways or not groups:
+    if not ways:
         raise UsageError(
             "Nothing is left to measure.",
             why="; ".join(note.text for note in failures)
-            or f"Asked were the shapes {', '.join(shapes) or 'none'}, the modes "
-            f"{', '.join(compilers) or 'any'} and the devices {', '.join(devices) or 'any'}.",
+            or f"{_and(chosen)} {'does' if len(chosen) == 1 else 'do'} not compute on {_and(devices)}.",
             do="`coldsoak devices` lists what each framework sees.",
         )
     if steady_s is None:
@@ -191,12 +193,35 @@ def _compilers(framework: str, wanted: Sequence[str]) -> tuple[str, ...]:
     return tuple(compiler for compiler in wanted if compiler in known)
 
 
+def _check_compilers(frameworks: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise for a mode that no framework has at all, and when the chosen ones have none of them."""
+    known = {name: backends.get(name).compilers for name in frameworks}
+    anywhere = {mode for name in backends.names() for mode in backends.get(name).compilers}
+    anywhere |= {mode for modes in known.values() for mode in modes}
+    missing = [mode for mode in wanted if mode not in anywhere]
+    if not missing and not any(mode in modes for mode in wanted for modes in known.values()):
+        missing = list(wanted)
+    if missing:
+        raise UsageError(
+            f"{_and(frameworks)} {'has' if len(frameworks) == 1 else 'have'} no mode {missing[0]}.",
+            why="; ".join(f"{name}: {', '.join(modes)}" for name, modes in known.items()),
+            do=f"--mode {next(iter(known.values()))[-1]}",
+        )
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1] if names else "")))
+
+
 def _places(
     frameworks: Sequence[str], devices: Sequence[str], python: str
 ) -> tuple[Mapping[str, tuple[str, ...]], tuple[Note, ...]]:
     """Return the devices to measure for each framework, in coldsoak's own spelling, and notes."""
-    if devices or not nvml.read().cards:
+    cards = nvml.read()
+    if devices or not cards.cards:
         wanted = tuple(map(_canonical, devices or ("cpu",)))
+        if not cards.cards and all(_kind(device) == "gpu" for device in wanted):
+            _check_gpu_is_seen(frameworks, python, cards.reason)
         return {name: _possible(name, wanted) for name in frameworks}, ()
     asked = machine_devices.survey(frameworks, python=python).frameworks
     places = {
@@ -213,6 +238,14 @@ def _places(
         if seen.state != "ok"
     )
     return places, notes
+
+
+def _check_gpu_is_seen(frameworks: Sequence[str], python: str, reason: str) -> None:
+    """Raise when no framework sees a GPU: each would fail in a launch of its own."""
+    able = [name for name in frameworks if "gpu" in backends.get(name).kinds]
+    seen = machine_devices.survey(able, python=python).frameworks if able else ()
+    if able and not any(device.kind == "gpu" for one in seen for device in one.devices):
+        raise UsageError(f"{_and(able)} {'sees' if len(able) == 1 else 'see'} no GPU.", why=reason)
 
 
 def _possible(framework: str, devices: Sequence[str]) -> tuple[str, ...]:

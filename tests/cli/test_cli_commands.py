@@ -339,3 +339,25 @@ def test_a_stored_command_without_its_secrets_is_not_launched(work):
     given = coldsoak(work, "fix", "--from", "last", "--budget", "1", "--remedy", "py.pyc", *words)
     assert given.returncode == 0, given.stderr
     assert "s3cr3t" not in given.stdout + given.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what", "todo"),
+    [
+        (["runn"], "coldsoak: No such command 'runn'.", "coldsoak --help"),
+        (["run", "--frobnicate", "true"], "coldsoak: No such option", "coldsoak run --help"),
+        (["results", "--limit", "x"], "coldsoak: Invalid value for '--limit'", "coldsoak results"),
+        (["run"], "coldsoak: Missing argument 'COMMAND'.", "coldsoak run --help"),
+    ],
+)
+def test_what_the_parser_refuses_reads_as_all_other_complaints(work, arguments, what, todo):
+    done = coldsoak(work, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith(what)
+    assert f"  Try: {todo}" in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_without_a_command_the_help_is_printed(work):
+    done = coldsoak(work)
+    assert (done.returncode, done.stdout) == (0, coldsoak(work, "--help").stdout)

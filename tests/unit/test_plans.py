@@ -65,6 +65,42 @@ def test_modes_go_to_the_frameworks_that_have_them():
     ]
 
 
+@pytest.mark.parametrize(
+    ("frameworks", "mode", "what"),
+    [
+        (("torch", "numpy"), "warp", "torch and numpy have no mode warp."),
+        (("numpy",), "xla", "numpy has no mode xla."),
+    ],
+)
+def test_a_mode_that_is_not_there_is_told_with_those_that_are(frameworks, mode, what):
+    with pytest.raises(UsageError) as caught:
+        plans.plan(frameworks=frameworks, compilers=(mode,), shapes=("8",))
+    assert caught.value.what == what
+    assert "numpy: eager" in caught.value.why
+    assert caught.value.do == f"--mode {'compile' if frameworks[0] == 'torch' else 'eager'}"
+
+
+def test_a_gpu_that_nobody_sees_is_refused_before_anything_is_launched(monkeypatch):
+    monkeypatch.setattr(plans.nvml, "read", lambda: Cards(reason="No driver answers."))
+    seen = tuple(
+        Framework(name=name, state="ok", seconds=1.0, devices=(Seen(name="cpu", kind="cpu"),))
+        for name in ("torch", "jax")
+    )
+    answer = Survey(
+        cpu="", cores=1, cores_usable=1.0, memory_bytes=1, cards=NO_CARDS, frameworks=seen
+    )
+    monkeypatch.setattr(plans.machine_devices, "survey", lambda names, *, python: answer)
+    with pytest.raises(UsageError) as caught:
+        plans.plan(frameworks=("torch", "jax"), devices=("gpu:0",), shapes=("8",))
+    assert caught.value.what == "torch and jax see no GPU."
+    assert caught.value.why == "No driver answers."
+
+
+def test_no_shape_at_all_is_refused():
+    with pytest.raises(UsageError, match="No shape"):
+        plans.plan(frameworks=("numpy",), shapes=())
+
+
 def test_devices_of_any_spelling_get_one_name():
     plan = plans.plan(frameworks=("torch",), devices=("/GPU:0", "cuda:1", "CPU"), shapes=("8",))
     assert [arm.case.device for arm in plan.arms] == ["gpu:0", "gpu:1", "cpu"]

@@ -53,7 +53,16 @@ def _dispatch(words: list[str]) -> None:
         run_warm(words[1:])
     from coldsoak.cli.app import app
 
-    app(words, prog_name="coldsoak")
+    try:
+        status = app(words or ["--help"], prog_name="coldsoak", standalone_mode=False)
+    except Exception as error:
+        from coldsoak.cli.terminal import as_our_own
+
+        known = as_our_own(error)
+        if known is None:
+            raise
+        raise known from None
+    raise SystemExit(status if isinstance(status, int) else 0)
 
 
 def _leave_quietly() -> int:

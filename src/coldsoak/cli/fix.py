@@ -173,7 +173,7 @@ def _wanted(
     from coldsoak.remedies.fixing import Wanted
 
     if goal is not None and goal not in GOALS:
-        raise UsageError(f"There is no goal {goal}.", do=f"--goal {' or '.join(GOALS)}")
+        raise UsageError(f"There is no goal {goal}.", do=f"--goal {', '.join(GOALS[:-1])} or {GOALS[-1]}")
     return Wanted(
         goal=goal,
         named=tuple(remedy or ()),

@@ -73,7 +73,7 @@ def _check(name: str, value: float, *, low: float, high: float = float("inf")) -
     if not low <= value <= high:
         raise UsageError(
             f"--{name} {value:g} is out of range.",
-            do=f"--{name} takes {low:g} and more" + (f", up to {high:g}." * (high < 1e9)),
+            do=f"--{name} takes {low:g} or more" + f", up to {high:g}" * (high < 1e9),
         )
 
 
@@ -93,15 +93,23 @@ def to_options(
     """Return the options of the model for those of the command line.
 
     Raises:
-        UsageError: A number is out of range, or a level of coldness is unknown.
+        UsageError: A number is out of range, or a level of coldness or a source is unknown.
 
     """
+    from coldsoak.errors import UsageError
     from coldsoak.launch.coldness import parse_cold
+    from coldsoak.launch.executor import installed_sources
     from coldsoak.model.result import Options
 
     _check("budget", budget, low=0.0)
     _check("timeout", timeout, low=0.1)
     _check("target", target, low=0.001, high=1.0)
+    unknown = sorted(set(source_off or ()) - set(installed_sources()))
+    if unknown:
+        raise UsageError(
+            f"There is no source named {', '.join(unknown)}.",
+            do=f"--source-off {', '.join(installed_sources()[:-1])} or {installed_sources()[-1]}",
+        )
     return Options(
         launches=launches,
         budget_s=budget,

@@ -19,6 +19,7 @@ __all__ = [
     "AGAIN",
     "INTERRUPTED",
     "answering",
+    "as_our_own",
     "complain",
     "err",
     "out",
@@ -103,6 +104,21 @@ def _write_no_more() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def as_our_own(error: Exception) -> BaseException | None:
+    """Return what Typer raised as one of our errors, or as Ctrl-C; None for anything else."""
+    from coldsoak.errors import UsageError
+
+    if isinstance(error.__cause__, KeyboardInterrupt):  # which older versions turn into "Aborted!"
+        return error.__cause__
+    format_message = getattr(error, "format_message", None)
+    if format_message is None:
+        return None
+    said = format_message().partition(", unable to parse")[0].rstrip(".")
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "coldsoak"
+    return UsageError(said if said.endswith(("?", ")")) else f"{said}.", do=f"{path} --help")
+
+
 def complain(error: ColdsoakError) -> None:
     """Print what happened, why, and what to type."""
     from rich.text import Text
@@ -128,10 +144,10 @@ def refuse_overwriting(*files: Path | None, force: bool) -> None:
         if file is None:
             continue
         if file.is_dir():
-            raise UsageError(f"{file} is a folder.", do="Name a file.")
+            raise UsageError(f"{file} is a folder.", do="the name of a file in it")
         if not file.parent.is_dir():
             raise UsageError(f"There is no folder {file.parent}.", do=f"mkdir -p {file.parent}")
         if not os.access(file.parent, os.W_OK | os.X_OK):
             raise UsageError(f"{file} cannot be written.", why="The folder may not be changed.")
         if file.exists() and not force:
-            raise UsageError(f"{file} exists already.", do="Give --force to replace it.")
+            raise UsageError(f"{file} exists already.", do="--force, to replace it")

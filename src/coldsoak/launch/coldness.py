@@ -36,7 +36,7 @@ def parse_cold(text: str) -> tuple[str, ...]:
     if unknown or not asked:
         raise UsageError(
             f"--cold {text}: there is no level named {', '.join(unknown) or '(nothing)'}.",
-            do=f"use --cold {', '.join(LEVELS)}, or several with commas: --cold cache,bytecode",
+            do=f"--cold {', '.join(LEVELS)}, or several with commas: --cold cache,bytecode",
         )
     if len(asked) > 1:
         asked.discard("process")

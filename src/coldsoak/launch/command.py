@@ -102,10 +102,10 @@ def _not_found(argv: tuple[str, ...], cwd: str, path: str | None) -> UsageError:
     name = argv[0]
     if Path(cwd, name).is_file():
         return _not_executable(Path(cwd, name), argv)
-    near = difflib.get_close_matches(name, _candidates(name, cwd, path), n=3, cutoff=0.7)
+    near = difflib.get_close_matches(name, _candidates(name, cwd, path), n=2, cutoff=0.7)
     do = "check the spelling, or give its path"
     if near:
-        do = " or ".join(f"coldsoak run -- {_join((one, *argv[1:]))}" for one in near)
+        do = " or ".join(_join((one, *argv[1:])) for one in near)
     why = "no such file" if os.sep in name else "no such program in PATH"
     return UsageError(f"{name} was not found.", why=why, do=do)
 
@@ -136,15 +136,15 @@ def _not_executable(file: Path, argv: tuple[str, ...]) -> UsageError:
     return UsageError(
         f"{argv[0]} is not executable.",
         why="it has no execute permission",
-        do=f"coldsoak run -- {_guess_interpreter(argv[0])} {_join(argv)}",
+        do=f"put its interpreter in front: {_guess_interpreter(argv[0])} {_join(argv)}",
     )
 
 
 def _for_directory(folder: Path, argv: tuple[str, ...]) -> str:
     if (folder / "__main__.py").is_file():
-        return f"coldsoak run -- python {_join(argv)}"
+        return f"python {_join(argv)}"
     scripts = sorted(folder.glob("*.py"))
-    return f"coldsoak run -- python {scripts[0]}" if scripts else "give a program inside it"
+    return f"python {scripts[0]}" if scripts else "a program inside it"
 
 
 def _guess_interpreter(name: str) -> str:

@@ -30,6 +30,11 @@ _KNOWN = (
         "coldsoak explain device-not-there",
     ),
     (
+        re.compile(r"No module named '"),
+        "the interpreter in whose environment it is installed, by its path",
+    ),
+    (re.compile(r"can't open file '.*No such file"), ""),
+    (
         re.compile(
             r"not compiled with CUDA enabled|invalid device ordinal|Found no NVIDIA driver"
             r"|No CUDA GPUs are available|Unknown backend|Unable to initialize backend"

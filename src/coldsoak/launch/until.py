@@ -32,7 +32,7 @@ _ANSWER_S = 5.0
 """A server that loads its model in the first request is slow to answer, and must not be cut off."""
 _PLACE = re.compile(r"(?P<file>.+\.py|.*/[^:]+):(?P<line>\d+)(?::(?P<k>\d+))?")
 _NAMED = re.compile(r"(?P<name>.+?)(?::(?P<k>\d+))?")
-_DO = "use --until exit, region:NAME[:K], port:P, http:URL or log:REGEX"
+_DO = "--until exit, region:NAME[:K], port:P, http:URL or log:REGEX"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,7 +234,7 @@ def _parse_http(text: str, rest: str) -> Until:
     try:
         port = parts.port
     except ValueError as error:
-        raise UsageError(f"--until {text}: {error}.", do="use a port from 1 to 65535") from None
+        raise UsageError(f"--until {text}: {error}.", do="a port from 1 to 65535") from None
     return Until(kind="http", text=text, url=url, host=parts.hostname, port=port or 0)
 
 

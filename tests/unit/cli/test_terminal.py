@@ -70,3 +70,13 @@ def test_control_c_is_130(monkeypatch):
     with pytest.raises(SystemExit) as caught:
         main([])
     assert caught.value.code == 130
+
+
+def test_control_c_is_130_also_where_the_parser_calls_it_abort(monkeypatch):
+    def app(*_, **__):
+        raise RuntimeError from KeyboardInterrupt()
+
+    monkeypatch.setattr("coldsoak.cli.app.app", app)
+    with pytest.raises(SystemExit) as caught:
+        main(["devices"])
+    assert caught.value.code == 130

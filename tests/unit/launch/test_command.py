@@ -57,14 +57,14 @@ def test_a_typing_error_in_a_path(script, tmp_path):
 def test_a_script_without_python_in_front(script, tmp_path):
     script("train.py", mode=0o644)
     error = refused("train.py", "--lr", "1", path="/nowhere", cwd=str(tmp_path))
-    assert error.do == "coldsoak run -- python train.py --lr 1"
+    assert error.do == "put its interpreter in front: python train.py --lr 1"
 
 
 def test_not_executable(script, tmp_path):
     script("run.sh", mode=0o644)
     error = refused("./run.sh", cwd=str(tmp_path))
     assert "not executable" in error.what
-    assert error.do == "coldsoak run -- sh ./run.sh"
+    assert error.do == "put its interpreter in front: sh ./run.sh"
 
 
 def test_a_directory(tmp_path):
@@ -72,7 +72,7 @@ def test_a_directory(tmp_path):
     (tmp_path / "package" / "__main__.py").touch()
     error = refused("./package", cwd=str(tmp_path))
     assert "is a directory" in error.what
-    assert error.do == "coldsoak run -- python ./package"
+    assert error.do == "python ./package"
 
 
 def test_no_command():

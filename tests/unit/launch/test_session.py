@@ -372,8 +372,7 @@ def test_a_command_that_always_fails_is_launched_once(session):
     ("words", "todo"),
     [
         (
-            "Cannot assign a device for operation a: {{node a}} was explicitly assigned to "
-            "/device:XLA_GPU:0 but available devices are [ /job:localhost/device:CPU:0 ].",
+            "{{node a}} was explicitly assigned to /device:XLA_GPU:0 but available devices are [",
             "coldsoak explain device-not-there",
         ),
         (
