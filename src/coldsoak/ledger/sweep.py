@@ -92,10 +92,15 @@ class Evidence:
     inside_span: Ints
     """Per row of ``inside``: number of the span it was taken in."""
     device: Rows
+    """What the devices did for the process."""
     device_known: bool
+    """Device work of the process was recorded at all."""
     search: Rows
+    """Where a compiler of the process tried candidates on the device."""
     children: Rows
+    """Child processes that it waited for (kind ``FIXED``) or that worked for it (``OPEN``)."""
     library_start: Rows
+    """Gaps between CUDA calls in which a library set itself up."""
     others: Rows = field(default_factory=Rows.none)
     """What other threads of the process did while this one waited."""
 
@@ -105,12 +110,17 @@ class Timeline:
     """A partition of a stretch of time on one thread."""
 
     bounds: Ints
-    """n + 1 moments; piece i is [bounds[i], bounds[i + 1])."""
+    """n + 1 moments in ns since the spawn; piece i is [bounds[i], bounds[i + 1])."""
     cause: Ints
+    """Codes of :data:`coldsoak.ledger.rules.base.CODE`, one a piece."""
     label: Ints
+    """Text id of the item that evidence names, -1 for none."""
     source: Ints
+    """Text id of the source."""
     row: Ints
+    """Number of the record that decided, -1 for none."""
     sampled: Bools
+    """A host sample decided."""
 
     def rows(self) -> Rows:
         """Return the pieces as rows."""
