@@ -27,7 +27,7 @@ ALLOWED = {
 }
 """What each part may import besides itself; parts that are not named are the outermost layer."""
 
-SHARED = {"coldsoak.inject.coldsoak_agent.cuda"}
+SHARED = {"coldsoak.inject.coldsoak_agent.cuda", "coldsoak.inject.coldsoak_agent.ort"}
 """Modules of the agent that the parent imports as well."""
 
 INNER = sorted(ALLOWED)

@@ -33,6 +33,8 @@ DRIVER_VERSION = "/proc/driver/nvidia/version"
 CARDS = "/proc/driver/nvidia/gpus"
 MEMOS = frozenset({"isa", "keys"})
 """Stages that replay recorded answers, each from a file of its own."""
+FOLDERS = {"ort": "ort.optimized_model"}
+"""Stages that keep what they make in a folder, which may be empty yet, with the remedies they are of."""
 INJECT = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "inject")
 
 
@@ -135,18 +137,20 @@ def apply(tables: Mapping[str, Any]) -> Application:
     env: dict[str, str] = {}
     unset: list[str] = []
     messages: list[str] = []
+    off = set()
     for ingredient in tables.get("ingredients", ()):
         misfit = base or _packages_mismatch(fingerprint, ingredient.get("needs", ()))
         if misfit:
+            off.add(str(ingredient.get("remedy", "?")))
             messages.append(f"{ingredient.get('remedy', '?')} is off: {misfit}")
             continue
         env.update(ingredient.get("env", {}))
         unset.extend(ingredient.get("unset", ()))
-    plan = "" if base else _plan(tables, messages)
+    plan = "" if base else _plan(tables, messages, off)
     return Application(env=env, unset=tuple(unset), plan=plan, messages=tuple(messages))
 
 
-def _plan(tables: Mapping[str, Any], messages: list[str]) -> str:
+def _plan(tables: Mapping[str, Any], messages: list[str], off: set[str]) -> str:
     preheat = tables.get("preheat", {})
     lines = [f"gc {package}" for package in preheat.get("gc", ())]
     ranges = preheat.get("readahead", "")
@@ -155,7 +159,9 @@ def _plan(tables: Mapping[str, Any], messages: list[str]) -> str:
     elif ranges:
         messages.append(f"readahead is off: {ranges} is not there")
     for stage, path in preheat.get("memos", {}).items():
-        if stage not in MEMOS:
+        if stage in FOLDERS:
+            lines += [] if FOLDERS[stage] in off else [f"{stage} {path}"]
+        elif stage not in MEMOS:
             messages.append(f"{stage} is off: this version of coldsoak does not know it")
         elif os.path.isfile(path):
             lines.append(f"{stage} {path}")

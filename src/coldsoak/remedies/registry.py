@@ -24,6 +24,7 @@ from coldsoak.remedies.catalogue.jax_preallocate import NoPreallocation
 from coldsoak.remedies.catalogue.jax_skip_checks import SkipCudaChecks
 from coldsoak.remedies.catalogue.lib_blas_overlap import BlasBesideImports
 from coldsoak.remedies.catalogue.numba_cache import NumbaCache
+from coldsoak.remedies.catalogue.ort_optimized_model import OptimizedModel
 from coldsoak.remedies.catalogue.os_readahead import RecordedReadahead
 from coldsoak.remedies.catalogue.placebo import Placebo
 from coldsoak.remedies.catalogue.py_gc_imports import NoCollectionDuringImports
@@ -74,6 +75,7 @@ REMEDIES: tuple[Remedy, ...] = (
     CompileInProcess(),
     StaticLauncher(),
     TritonAutotuneCache(),
+    OptimizedModel(),
     CupyCache(),
     NumbaCache(),
     ThreadsForUsableCores(),

@@ -1,4 +1,8 @@
-"""What is known of ONNX Runtime, for ``preheat_ort`` and for the remedy that asks for it."""
+"""Which versions of ONNX Runtime the stage ``preheat_ort`` and its remedy know.
+
+The parent imports this module too: it takes the standard library alone, and importing it does
+nothing.
+"""
 
 OLDEST, NEWEST = (1, 21), (1, 32)
 """Versions with which the stage was tried. Before 1.21 packed weights are not kept."""

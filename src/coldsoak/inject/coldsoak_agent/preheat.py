@@ -13,6 +13,7 @@ variable ``COLDSOAK_PREHEAT``) or ``coldsoak.preheat``:
 ``gc PACKAGE``     no collection while this package is imported; what it made is frozen then
 ``isa PATH``       file of trials of vector instructions (``preheat_isa``), answered from it
 ``keys PATH``      file of keys of compile caches (``preheat_keys``), taken from it
+``ort FOLDER``     of models that ONNX Runtime has optimised (``preheat_ort``), loaded or kept there
 
 The rules that make this safe, each with a test in ``tests/unit/remedies_preheat``: only the driver
 API is called on the thread, as foreign calls that release the interpreter's lock; ``libcuda`` is
@@ -301,6 +302,12 @@ def _keys(running, wanted):
     preheat_keys.start(running, wanted["keys"][0])
 
 
+def _ort(running, wanted):
+    from coldsoak_agent import preheat_ort
+
+    preheat_ort.start(running, wanted["ort"][0])
+
+
 def _record(running, wanted):
     from coldsoak_agent import touched
 
@@ -312,6 +319,7 @@ _STAGES = (
     ("gc", _start_gc),
     ("isa", _isa),
     ("keys", _keys),
+    ("ort", _ort),
     ("readahead", _readahead),
     ("context", _cuda),
 )

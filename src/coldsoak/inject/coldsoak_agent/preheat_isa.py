@@ -109,7 +109,7 @@ def conditions(module):
     torch = sys.modules["torch"]
     library = os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so")
     return {
-        "processor": _processor(),
+        "processor": preheat_memo.processor(),
         "torch": [
             _version(),
             str(torch.version.git_version),
@@ -121,20 +121,6 @@ def conditions(module):
         "C library": os.confstr("CS_GNU_LIBC_VERSION"),
         "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
     }
-
-
-def _processor():
-    """Return the vendor, model and features of the processor, as the kernel has them."""
-    wanted = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU part")
-    found = {}
-    with open("/proc/cpuinfo", errors="replace") as file:
-        for line in file:
-            name, _, value = line.partition(":")
-            if name.strip() in wanted:
-                found[name.strip()] = value.strip()
-            elif not name.strip():
-                break  # the others are alike
-    return found
 
 
 def _program(name):

@@ -51,6 +51,20 @@ def mark(path):
     return [real, state.st_size, state.st_mtime_ns]
 
 
+def processor():
+    """Return the vendor, model and features of the processor, as the kernel has them."""
+    wanted = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU part")
+    found = {}
+    with open("/proc/cpuinfo", errors="replace") as file:
+        for line in file:
+            name, _, value = line.partition(":")
+            if name.strip() in wanted:
+                found[name.strip()] = value.strip()
+            elif not name.strip():
+                break  # the others are alike
+    return found
+
+
 def marks(files, folders):
     """Return the state of files and of folders, by path."""
     import zlib

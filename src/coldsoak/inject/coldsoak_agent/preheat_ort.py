@@ -6,9 +6,10 @@ The first start writes it, before the program has its session. Whatever is not k
 alone: then the program's own call is made, as if there were no stage, and the report says why.
 """
 
-import os
 import sys
 import time
+
+import _thread
 
 from coldsoak_agent import preheat_ort_cache as cache
 from coldsoak_agent.ort import CPU, known
@@ -21,6 +22,7 @@ STAGE = "ort"
 MODULE = "onnxruntime.capi.onnxruntime_inference_collection"
 HARMLESS = {CPU, "AzureExecutionProvider"}
 """Where no provider is asked for and no other than these is there, the processor does all."""
+MOST_REASONS = 5
 PARAMETERS = ("self", "providers", "provider_options", "disabled_optimizers")
 
 
@@ -39,6 +41,7 @@ class _Sessions(object):
         self.running = running
         self.folder = folder
         self.library = None
+        self.lock = _thread.allocate_lock()
         self.made = {"loaded": 0, "kept": 0}
         self.alone = 0
         self.reasons = []
@@ -76,8 +79,9 @@ class _Sessions(object):
         except Exception as error:
             self.leave_alone(repr(error), begin)
             return False
-        self.made[made] += 1
-        self.note("done", begin)
+        with self.lock:
+            self.made[made] += 1
+            self.note("done", begin)
         return True
 
     def request(self, session, providers, provider_options, disabled_optimizers=None):
@@ -107,18 +111,24 @@ class _Sessions(object):
 
     def leave_alone(self, reason, begin):
         """Count a session that was left alone; the first reason is said where nothing helped yet."""
-        helped = any(self.made.values())
-        if not helped and not self.reasons:
-            self.running.note(STAGE, "off", reason)
-        self.alone += 1
-        if reason not in self.reasons:
-            self.reasons.append(reason)
-        self.note("done" if helped else "off", begin)
+        with self.lock:
+            helped = any(self.made.values())
+            if not helped and not self.reasons:
+                self.running.note(STAGE, "off", reason)
+            self.alone += 1
+            if reason not in self.reasons:
+                self.reasons.append(reason)
+            self.note("done" if helped else "off", begin)
 
     def note(self, state, begin):
-        text = "%(loaded)d loaded, %(kept)d kept for the next start" % self.made
-        if self.alone:
-            text += ", %d left alone (%s)" % (self.alone, "; ".join(self.reasons[:5]))
+        told = [
+            (self.made["loaded"], "kept models loaded: %d"),
+            (self.made["kept"], "kept for the next start: %d"),
+            (self.alone, "left alone: %d"),
+        ]
+        text = ", ".join(words % number for number, words in told if number)
+        if self.reasons:
+            text += " (%s)" % "; ".join(self.reasons[:MOST_REASONS])
         self.running.stages[STAGE] = state, " ".join(text.split()), begin, time.monotonic_ns()
 
 
@@ -170,6 +180,4 @@ def _maker(module):
     code = getattr(getattr(original, "__wrapped__", original), "__code__", None)  # may be traced
     if code is None or code.co_varnames[: code.co_argcount] != PARAMETERS:
         raise Unfit("onnxruntime %s makes its sessions in a way that is not known" % version)
-    if not os.path.exists(cache.PROCESSOR):
-        raise Unfit("%s does not tell which processor this is" % cache.PROCESSOR)
     return original

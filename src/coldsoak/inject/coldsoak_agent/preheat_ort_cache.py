@@ -12,9 +12,9 @@ import os
 import sys
 
 from coldsoak_agent.preheat import Unfit
+from coldsoak_agent.preheat_memo import processor
 
 FORMAT = 1
-PROCESSOR = "/proc/cpuinfo"
 MODEL, WEIGHTS = "model.onnx", "weights.bin"
 SMALLEST = 64 << 10
 """Bytes of a model file below which nothing is to be gained."""
@@ -24,15 +24,16 @@ READ_EACH_TIME = 8 << 20
 """Bytes of a kept graph up to which its content is compared at each start."""
 MOST = 64
 """Models that are kept in one folder."""
+FIELDS = {"attempts", "content", "facts", "files", "folder", "mark", "reason"}
+"""What a table tells: see ``preheat_ort_keep``, which writes it."""
+MOST_ATTEMPTS = 2
+"""Starts that may be ended, for want of memory say, while they keep a model."""
 ROOM = 4
 """Free space that is wanted, in sizes of the model."""
 SIZE = 2
 """Where a mark has the size."""
 CHUNK = 1 << 20
 ENVIRONMENT = ("ORT_", "MLAS_", "ONNXRUNTIME_")
-PARTS = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU part")
-"""Lines of the kernel's description of a processor by which kernels may be chosen."""
-_processor = {}
 
 
 class Request(object):
@@ -69,24 +70,33 @@ class Request(object):
 
     def find(self):
         """Return what is kept of the model, or None; raises ``Unfit`` where it is to be left alone."""
-        record = _read(self.table)
-        if record is None or not self._is_of_this_model(record):
+        record = self.record()
+        if record is None:
+            return None
+        if record["attempts"] >= MOST_ATTEMPTS:
+            what = (record["attempts"], self.name, self.table)
+            raise Unfit(
+                "%d starts did not end while they kept %s; without %s it is tried again" % what
+            )
+        if record["attempts"]:
             return None
         if record["reason"]:
             raise Unfit(record["reason"])
         entry = Entry(os.path.join(self.folder, record["folder"]), record["facts"])
         return entry if entry.files() == record["files"] else None
 
-    def _is_of_this_model(self, record):
-        if record["mark"] == self.mark:
-            return True
+    def record(self):
+        """Return the table if it tells of the model as it is; None otherwise."""
+        record = _read(self.table)
+        if record is None or record["mark"] == self.mark:
+            return record
         if record["mark"][SIZE] != self.mark[SIZE] or record["content"] != content(self.path):
-            return False
+            return None
         try:
             write(self.table, dict(record, mark=self.mark))
         except OSError:
             pass  # the next process compares the contents again
-        return True
+        return record
 
     def forget(self, entry=None):
         """Let the next process keep the model anew, if the table still tells of ``entry``."""
@@ -151,20 +161,6 @@ def content(path):
     return found.hexdigest()
 
 
-def processor():
-    """Return the kind of processor and its features, as the kernel tells of the first one."""
-    if not _processor:
-        with open(PROCESSOR, errors="replace") as file:
-            for line in file:
-                name, _, value = line.partition(":")
-                if name.strip() in PARTS:
-                    _processor[name.strip()] = value.strip()
-                elif not name.strip():
-                    break
-        _processor["machine"] = os.uname().machine
-    return _processor
-
-
 def write(path, record):
     """Write a table in one step, and not before it is on the disk."""
     import json
@@ -186,7 +182,8 @@ def _read(path):
             record = json.load(file)
     except (OSError, ValueError):
         return None
-    return record if isinstance(record, dict) and record.get("format") == FORMAT else None
+    whole = isinstance(record, dict) and record.get("format") == FORMAT and set(record) >= FIELDS
+    return record if whole and len(record["mark"]) > SIZE else None
 
 
 def _digest(conditions):

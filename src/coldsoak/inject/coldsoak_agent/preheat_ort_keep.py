@@ -39,7 +39,7 @@ class Keeper(object):
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self.lock.close()
-            raise Unfit("%s is just being kept by another process" % request.name) from None
+            raise Unfit("%s is just being kept elsewhere" % request.name) from None
         return self
 
     def __exit__(self, kind, error, trace):
@@ -51,12 +51,13 @@ class Keeper(object):
     def forms(self):
         """Yield kept forms, the fastest first, until one is kept.
 
-        A table goes before them: should the process be killed meanwhile, for want of memory say, the
-        next one does not try again.
+        A table goes before them that counts the attempts: should the process be killed meanwhile, for
+        want of memory say, the next ones do not run into that for ever.
         """
         self._look_for_room()
         self.digest = content(self.request.path)
-        self._write("an earlier start did not end while it kept %s" % self.request.name)
+        before = self.request.record() or {}
+        self._write("", attempts=1 + before.get("attempts", 0))
         if _holds(self.request.path, [ELSEWHERE]):
             self.refuse("it has data in other files")
             forms = ()
@@ -118,12 +119,13 @@ class Keeper(object):
             return None
         return entry
 
-    def _write(self, reason, entry=None):
+    def _write(self, reason, entry=None, attempts=0):
         request = self.request
         record = {
             "model": request.path,
             "mark": request.mark,
             "content": self.digest,
+            "attempts": attempts,
             "reason": reason,
             "folder": os.path.basename(entry.folder) if entry else "",
             "files": entry.files() if entry else None,

@@ -112,6 +112,10 @@ PAGES = (
         scales="distinct shapes, types and layouts, often once per thread.",
         evidence="samples in plan functions of the libraries, graph capture and instantiation calls.",
         remedies=(
+            (
+                "ort.optimized_model",
+                "ONNX Runtime loads models as it optimised them at an earlier start.",
+            ),
             ("", "Keep plans over shapes and threads where the framework can."),
             ("", "Exclude engines that are compiled at run time."),
             ("", "Keep the heuristics' answers."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldsoak.model.causes import Cause
+from coldsoak.remedies.catalogue.ort_optimized_model import OptimizedModel, session_seconds
 
 if TYPE_CHECKING:
     from coldsoak.model.recipe import RemedyKind
@@ -14,6 +15,7 @@ __all__ = ["CudnnBenchmark", "ImportTrim", "OptimisedModel", "Persistence"]
 
 IMPORT_SHARE = 0.05
 SLOW_DRIVER_S = 0.7
+SLOW_SESSION_S = 0.05
 
 
 class ImportTrim:
@@ -70,24 +72,28 @@ class CudnnBenchmark:
 
 
 class OptimisedModel:
-    """Load a model that ONNX Runtime has optimised before.
+    """Let a model be loaded as it was optimised before, where `ort.optimized_model` does not apply.
 
-    Write it once with `SessionOptions.optimized_model_filepath`, load it with
+    That remedy needs a model that is given as a path and runs on the processor. Where the program
+    reads the model itself, give `InferenceSession` the path. Otherwise write the optimised model once
+    with `SessionOptions.optimized_model_filepath`, and load it with
     `graph_optimization_level = ORT_DISABLE_ALL`.
     """
 
-    id = "ort.optimised_model"
+    id = "ort.optimised_by_hand"
     title = "an optimised model file"
     kind: RemedyKind = "cache"
-    causes = frozenset({Cause.COMPILE, Cause.PLAN_BUILD, Cause.FRAMEWORK_HOST})
+    causes = OptimizedModel.causes
 
     def text(self, context: Context) -> str:
-        """Say it where ONNX Runtime is imported and the framework has time to lose."""
-        seconds = context.at_stake(self.causes)
-        if "onnxruntime" not in context.imported or seconds < 0.05:
+        """Say why the remedy is out where making sessions takes a notable time."""
+        seconds = session_seconds(context)
+        why = OptimizedModel().applies(context)
+        if "onnxruntime" not in context.imported or not why or seconds < SLOW_SESSION_S:
             return ""
         return (
-            f"Up to {seconds:.2f} s are spent building the session. Set "
+            f"Making sessions takes {seconds:.2f} s, and {OptimizedModel.id} does not apply: {why}. "
+            "Give InferenceSession a path where the program reads the model itself; or set "
             "SessionOptions.optimized_model_filepath once, then load that file with "
             "graph_optimization_level = ORT_DISABLE_ALL. The file fits one kind of processor."
         )

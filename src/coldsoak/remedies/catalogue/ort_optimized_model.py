@@ -20,7 +20,7 @@ __all__ = ["OptimizedModel", "session_seconds"]
 STAGE = "ort"
 FOLDER = "ort-models"
 PACKAGES = ("onnxruntime", "onnxruntime-gpu")
-_LOADED = re.compile(r"([1-9]\d*) loaded")
+_LOADED = re.compile(r"kept models loaded: \d")
 
 
 class OptimizedModel(Setting):
@@ -55,9 +55,10 @@ class OptimizedModel(Setting):
         version = context.version(*PACKAGES)
         if not known(version):
             return f"onnxruntime {version or 'of unknown version'} is not known to the stage"
-        if context.sessions and not any(map(_is_on_processor, context.sessions)):
+        here = [one for one in context.sessions if _is_on_processor(one)]
+        if context.sessions and not here:
             return "its sessions run on other providers than the processor"
-        if context.sessions and not any(map(_has_path, context.sessions)):
+        if here and not any(map(_has_path, here)):
             return "its models are given as bytes and not as paths"
         return super().applies(context)
 
