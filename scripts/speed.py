@@ -45,7 +45,10 @@ NEEDS = {
     "cupy_product": ("cupy",),
     "tensorflow_product": ("tensorflow",),
     "tensorflow_xla": ("tensorflow",),
+    "ort_session": ("onnxruntime", "onnx"),
 }
+MODELS = {"ort_session": "ort_model"}
+"""Programs whose argument is a file that this other one writes, once."""
 FORKED = {"torch_product": "torch"}
 """Programs that are also run in a fork of a process that has imported this already."""
 FLOOR = "floor_cuda"
@@ -98,7 +101,9 @@ def measure_all(options):
 
 
 def installed(program):
-    code = f"import importlib.util as u, sys; sys.exit(u.find_spec({NEEDS[program][0]!r}) is None)"
+    code = (
+        f"import importlib.util as u, sys; sys.exit(None in map(u.find_spec, {NEEDS[program]!r}))"
+    )
     return subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -106,8 +111,9 @@ def figure(program, options, recipes, gpu):
     """Make the recipe, then measure it afresh."""
     script = PROGRAMS / f"{program}.py"
     recipe = recipes / f"{program}.toml"
+    words = arguments(program, recipes)
     if not recipe.is_file():
-        make_recipe(program, script, recipe, options)
+        make_recipe(program, [str(script), *words], recipe, options)
     found = {
         "date": datetime.now(timezone.utc).date().isoformat(),
         "python": sys.version.split()[0],
@@ -118,20 +124,30 @@ def figure(program, options, recipes, gpu):
     if not recipe.is_file():
         return found | {"ingredients": [], "rows": {}}
     found["ingredients"] = [one.remedy for one in read(recipe).ingredients]
+    stock = [sys.executable, str(script), *words]
     arms = {
-        "stock": [sys.executable, str(script)],
-        "exec": [*coldsoak(), "exec", "--recipe", str(recipe), "--", sys.executable, str(script)],
-        "preheat": [sys.executable, str(with_preheat(script, recipe))],
+        "stock": stock,
+        "exec": [*coldsoak(), "exec", "--recipe", str(recipe), "--", *stock],
+        "preheat": [sys.executable, str(with_preheat(script, recipe)), *words],
     }
     if gpu:
         arms["floor"] = [sys.executable, str(PROGRAMS / f"{FLOOR}.py")]
     with fork_server(program) as socket:
         if socket:
-            arms["fork"] = [
-                *coldsoak(), "run-warm", "--socket", socket, "--", sys.executable, str(script),
-            ]  # fmt: skip
+            arms["fork"] = [*coldsoak(), "run-warm", "--socket", socket, "--", *stock]
         found["rows"] = interleaved(program, arms, options.pairs)
     return found
+
+
+def arguments(program, folder):
+    """Return the words after the script, with what they name made if it is not there."""
+    if program not in MODELS:
+        return []
+    file = folder / f"{MODELS[program]}.onnx"
+    if not file.is_file():
+        script = PROGRAMS / f"{MODELS[program]}.py"
+        subprocess.run([sys.executable, str(script), str(file)], check=True)
+    return [str(file)]
 
 
 @contextmanager
@@ -160,13 +176,13 @@ def coldsoak():
     return [str(script)] if script.exists() else [sys.executable, "-m", "coldsoak"]
 
 
-def make_recipe(program, script, recipe, options):
+def make_recipe(program, command, recipe, options):
     words = ["fix", "--budget", str(options.budget), "--output", str(recipe)]
     words += ["--cold", COLD.get(program, "process")]
     if options.fix_pairs:
         words += ["--pairs", str(options.fix_pairs)]
     subprocess.run(
-        [*coldsoak(), *words, "--", sys.executable, str(script)], cwd=recipe.parent, check=True
+        [*coldsoak(), *words, "--", sys.executable, *command], cwd=recipe.parent, check=True
     )
 
 
