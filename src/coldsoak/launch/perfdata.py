@@ -41,6 +41,7 @@ _CONTEXT = 0xFFFFFFFFFFFFF000
 """Call-chain entries from here up mark a change between kernel and user frames."""
 _MISC_13, _MISC_14 = 1 << 13, 1 << 14
 _PROT_EXEC = 4
+_NEVER = 1 << 63
 _SWITCHES = (14, 15)
 """PERF_RECORD_SWITCH, and the form of it that events on a whole CPU have."""
 
@@ -132,6 +133,10 @@ def read_perf(path: Path, ids: Mapping[str, str]) -> PerfData:
         path: The file.
         ids: Kernel event id, as text, to the event's name (``info["ids"]`` of the file record).
 
+    Raises:
+        OSError: The file cannot be read.
+        ValueError, struct.error: It is damaged otherwise than by a missing end.
+
     """
     names = {int(key): name for key, name in ids.items()}
     streams: defaultdict[int, bytearray] = defaultdict(bytearray)
@@ -154,6 +159,8 @@ def read_perf(path: Path, ids: Mapping[str, str]) -> PerfData:
     for stream in streams.values():
         lost += _decode(bytes(stream), names, records)
     records.sort(key=attrgetter("time"))
+    if records and records[-1].time >= _NEVER:
+        raise ValueError("a record has a time that no clock gives")
     return PerfData(records, lost, truncated or place > len(content), snapshots)
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from coldsoak.errors import FormatError, UsageError
+from coldsoak.launch.encoding import to_json
 from coldsoak.model.result import FORMAT, Result
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Store:
 
 def encode_result(result: Result) -> bytes:
     """Return the JSON of a result; its first field is always the format, default or not."""
-    body = msgspec.json.encode(msgspec.structs.replace(result, format=FORMAT))
+    body = to_json(msgspec.structs.replace(result, format=FORMAT))
     return b'{"format":%d,' % FORMAT + body[1:]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import struct
 import time
 import zlib
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ import msgspec
 from coldsoak.errors import FormatError
 from coldsoak.launch import cupti, onednn
 from coldsoak.launch.columns import Columns, describe
+from coldsoak.launch.encoding import to_msgpack
 from coldsoak.launch.evidence import last_word, over_processes
 from coldsoak.launch.perfdata import read_perf
 from coldsoak.launch.procsampler import FILE_NAME, add_proc_samples
@@ -71,7 +73,7 @@ def save(trace: Trace, path: Path) -> None:
     partial = path.with_name(path.name + ".part")
     try:
         with gzip.open(partial, "wb", compresslevel=4) as file:
-            file.write(msgspec.msgpack.encode(trace))
+            file.write(to_msgpack(trace))
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
@@ -257,7 +259,7 @@ class _Builder:
                 self._perf(path, record.info, states)
             elif record.kind == "cupti":
                 self._cupti(pid, path)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, struct.error) as error:
             _lose(states, record.kind, f"the bulk file cannot be read: {error}")
 
     def _perf(self, path: Path, info: dict[str, Any], states: dict[str, SourceState]) -> None:

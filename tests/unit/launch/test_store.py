@@ -9,7 +9,7 @@ import pytest
 from coldsoak.errors import FormatError, UsageError
 from coldsoak.launch import store as store_module
 from coldsoak.launch.store import Store, default_home, encode_result, read_result, write_atomically
-from coldsoak.model.result import FORMAT, Execution, Launch, Result
+from coldsoak.model.result import FORMAT, Child, Execution, Launch, Result
 
 
 @pytest.fixture
@@ -29,6 +29,19 @@ def test_round_trip(store):
     launch = Launch(index=0, round=1, arm="a", kind="timed", data={"x": [1, 2.5, None]})
     result = saved(store, "python", "x.py", launches=(launch,))
     assert store.load(result.id) == result
+
+
+def test_what_is_no_text_is_written_all_the_same(store):
+    """Command lines and names of files are bytes that need not be UTF-8."""
+    word = os.fsdecode(b"caf\xe9.py")
+    child = Child(pid=1, ppid=0, argv=("cp", word), start_ns=0, end_ns=1)
+    launch = Launch(index=0, round=1, arm="a", kind="timed", children=(child,), data={word: [word]})
+    result = saved(store, "python", word, launches=(launch,))
+    read = store.load(result.id)
+    assert read.command == ("python", "caf\ufffd.py")
+    assert read.launches[0].children[0].argv[1] == "caf\ufffd.py"
+    assert read.launches[0].data == {"caf\ufffd.py": ["caf\ufffd.py"]}
+    assert read.launches[0].wall_ns == 0
 
 
 def test_the_format_is_always_written_first(store):

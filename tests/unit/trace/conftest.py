@@ -50,7 +50,7 @@ class Ring:
         return self.fork(time, pid, ppid, pid, ppid, kind=4)
 
     def comm(self, time: int, pid: int, name: str, *, executed=False) -> Ring:
-        text = name.encode().ljust(16, b"\0")
+        text = name.encode(errors="surrogateescape").ljust(16, b"\0")
         misc = 1 << 13 if executed else 0
         self._record(3, misc, struct.pack("<II", pid, pid) + text + self._trailer(pid, pid, time))
         return self

@@ -265,6 +265,27 @@ def test_a_trace_survives_saving(tmp_path, ring, write_perf):
     assert not list(tmp_path.glob("*.part"))
 
 
+def test_what_is_no_text_is_saved_all_the_same(tmp_path, ring, write_perf):
+    """The kernel cuts a thread's name after 15 bytes, in the middle of a letter too."""
+    name = b"caf\xc3".decode(errors="surrogateescape")
+    write_perf(ring().comm(T0 + 5, 10, name).sample(T0 + 10, 0x1010))
+    trace = make(tmp_path, perf_file())
+    save(trace, tmp_path / "x.gz")
+    read = load_trace(tmp_path / "x.gz")
+    assert [track.name for track in read.tracks] == ["caf\ufffd"]
+    assert (read.samples, read.frames) == (trace.samples, trace.frames)
+
+
+@pytest.mark.parametrize("value", [b"\xff\xff", b"\0\0"])
+def test_a_damaged_bulk_file_costs_its_records_and_nothing_else(tmp_path, ring, write_perf, value):
+    whole = write_perf(ring().sample(T0 + 10, 0x1010, 0x2020)).read_bytes()
+    span = spool.Span("jax", "trace", 10, T0, T0 + 1)
+    for place in range(len(whole)):
+        (tmp_path / "10-1.perf").write_bytes(whole[:place] + value + whole[place + len(value) :])
+        trace = make(tmp_path, perf_file(), span)
+        assert rows(trace, trace.spans, "source", "name") == [("jax", "trace")]
+
+
 def test_what_is_no_trace_is_refused(tmp_path):
     path = tmp_path / "x.gz"
     path.write_bytes(b"not gzip")
