@@ -112,7 +112,7 @@ def encode(recipe: Recipe, name: str = "coldsoak.recipe.toml") -> bytes:
     tables = {"format": recipe.format, **tables}
     tables.setdefault("ingredients", [])
     text = _HEAD.format(name=name) + tomli_w.dumps(_without_none(tables), multiline_strings=False)
-    return text.encode()
+    return text.encode(errors="replace")  # a command need not be UTF-8
 
 
 def read(path: str | Path) -> Recipe:

@@ -276,6 +276,13 @@ def test_the_result_is_stored_with_trials_and_recipe(run, store):
     assert done.result.kind == "fix"
 
 
+def test_the_recipe_of_a_command_that_is_not_utf8_is_written(run, tmp_path):
+    done, _ = run({"py.pyc": 1.5}, wanted=ONLY)
+    file = tmp_path / "r.toml"
+    file.write_bytes(encode(replace(done.recipe, command=("python", "caf\udce9.py"))))
+    assert read(file).command == ("python", "caf?.py")
+
+
 def test_a_recipe_survives_its_file_and_is_applied_as_it_was_tried(run, tmp_path):
     done, _ = run({"py.pyc": 1.5, "torch.compile_threads": 0.8}, wanted=ONLY)
     file = tmp_path / "r.toml"
