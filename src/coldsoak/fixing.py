@@ -57,6 +57,7 @@ def fix(
     Raises:
         UsageError: A remedy is unknown, or the diagnosis is of another command, or has no traced launch.
         ColdsoakError: As ``launch.session.measure``.
+        KeyboardInterrupt: It was interrupted before anything was tried.
 
     """
     from coldsoak.launch.store import Store
@@ -68,6 +69,8 @@ def fix(
     began = time.monotonic()
     if diagnosis is None:
         diagnosis = diagnose(command, options, progress=progress)
+        if not diagnosis.complete:  # nothing was tried, so there is no answer
+            raise KeyboardInterrupt
     diagnosis = _of_command(diagnosis, command)
     left = max(0.0, options.budget_s - (time.monotonic() - began))
     return try_remedies(

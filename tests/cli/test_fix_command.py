@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -209,3 +210,20 @@ def test_an_answer_is_printed_though_the_recipe_cannot_be_written(work):
     assert "What was tried" in done.stdout
     assert "mine.toml cannot be written." in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_before_the_trials_is_an_interrupt(work):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "coldsoak", "fix", "--output", "never.toml", *COMMAND],
+        cwd=work,
+        env=environment(work),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr.readline().startswith("First the command as it is")
+    assert process.stderr.readline().startswith("discarded launch 1 of")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert (out, err.splitlines()[-1]) == ("", "coldsoak: interrupted")

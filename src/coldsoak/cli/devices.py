@@ -19,13 +19,14 @@ def devices(
 ) -> None:
     """List the devices: what each installed framework sees, and which names mean the same one."""
     from coldsoak import backends
-    from coldsoak.cli.terminal import answering, say_json
+    from coldsoak.cli.terminal import answering, say_json, waiting
     from coldsoak.machine.devices import survey
     from coldsoak.report.devices import render
 
     present = backends.installed()
     missing = {name: backends.get(name).install for name in backends.names() if name not in present}
-    found = survey(present, missing=missing, timeout=timeout)
+    with waiting(f"asking {', '.join(present)}"):
+        found = survey(present, missing=missing, timeout=timeout)
     if json:
         say_json(found)
         return

@@ -31,10 +31,11 @@ def doctor(
 
     Exit status: 0 all in order, 1 something is bad (with --strict: or doubtful).
     """
-    from coldsoak.cli.terminal import answering, say_json
+    from coldsoak.cli.terminal import answering, say_json, waiting
     from coldsoak.machine.checks.registry import examine
 
-    found = examine(_subject(tuple(command or ())))
+    with waiting("looking"):
+        found = examine(_subject(tuple(command or ())))
     if json:
         say_json(found)
     else:

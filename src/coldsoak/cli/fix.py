@@ -173,7 +173,9 @@ def _wanted(
     from coldsoak.remedies.fixing import Wanted
 
     if goal is not None and goal not in GOALS:
-        raise UsageError(f"There is no goal {goal}.", do=f"--goal {', '.join(GOALS[:-1])} or {GOALS[-1]}")
+        raise UsageError(
+            f"There is no goal {goal}.", do=f"--goal {', '.join(GOALS[:-1])} or {GOALS[-1]}"
+        )
     return Wanted(
         goal=goal,
         named=tuple(remedy or ()),
@@ -202,4 +204,7 @@ def _fix(command: list[str], options: Options, diagnosis: Result | None, wanted:
     from coldsoak.cli.progress import progress_on
     from coldsoak.cli.terminal import err
 
+    if diagnosis is None:
+        text = "First the command as it is, then with remedies"
+        err().print(f"{text}, for up to {options.budget_s:g} s in all.", style="dim")
     return fixing.fix(command, options, wanted, diagnosis=diagnosis, progress=progress_on(err()))

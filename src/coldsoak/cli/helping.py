@@ -30,6 +30,18 @@ class Command(TyperCommand):
         """Return the words behind the command's name: ``[OPTIONS] COMMAND...``."""
         return [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; Ctrl-C reaches ``main`` in a disguise, because Typer would end in silence.
+
+        Raises:
+            RuntimeError: With the ``KeyboardInterrupt`` as its cause.
+
+        """
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            raise RuntimeError("interrupted") from interrupt
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options."""
         for title, kind in (("Arguments", "argument"), ("Options", "option")):

@@ -29,7 +29,9 @@ def recipe(
     from coldsoak.remedies.recipe import read
 
     if form is not None and form not in FORMS:
-        raise UsageError(f"There is no form {form}.", do=f"--as {', '.join(FORMS[:-1])} or {FORMS[-1]}")
+        raise UsageError(
+            f"There is no form {form}.", do=f"--as {', '.join(FORMS[:-1])} or {FORMS[-1]}"
+        )
     found = read(file)
     if form is not None:
         say(export(found, form))

@@ -26,6 +26,7 @@ __all__ = [
     "refuse_overwriting",
     "say",
     "say_json",
+    "waiting",
 ]
 
 AGAIN = "coldsoak report last prints it again"
@@ -129,6 +130,17 @@ def complain(error: ColdsoakError) -> None:
         console.print(Text(f"  {line}"), soft_wrap=True)
     if error.do:
         console.print(Text.assemble(("  Try: ", "dim"), error.do), soft_wrap=True)
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """Say on a terminal what is waited for; the line is gone afterwards."""
+    console = err()
+    if console.is_terminal:
+        with console.status(text, spinner="line"):
+            yield
+    else:
+        yield
 
 
 def refuse_overwriting(*files: Path | None, force: bool) -> None:

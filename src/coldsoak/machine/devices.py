@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -119,9 +120,19 @@ def survey(
 
     """
     machine = host.describe()
+    probes: set[subprocess.Popen[str]] = set()
     with ThreadPoolExecutor(max_workers=2) as pool:
-        answers = pool.map(lambda name: _ask(python or sys.executable, name, timeout), frameworks)
-        seen = tuple(answers)
+        asked = [
+            pool.submit(_ask, python or sys.executable, name, timeout, probes)
+            for name in frameworks
+        ]
+        try:
+            seen = tuple(one.result() for one in asked)
+        except BaseException:  # Ctrl-C does not wait for the answers
+            pool.shutdown(wait=False, cancel_futures=True)
+            for probe in tuple(probes):
+                _kill(probe)
+            raise
     return Survey(
         cpu=machine.cpu,
         cores=machine.cores,
@@ -222,11 +233,14 @@ def _gibibytes(size: int | None) -> str:
     return "" if size is None else f"{size / 2**30:.1f} GiB"
 
 
-def _ask(python: str, framework: str, timeout: float) -> Framework:
+def _ask(
+    python: str, framework: str, timeout: float, probes: set[subprocess.Popen[str]]
+) -> Framework:
+    """Ask one framework; its process is among ``probes`` while it runs."""
     argv = [python, str(_PROBE), json.dumps({"task": "devices", "framework": framework})]
     start = time.monotonic()
     try:
-        output, error = _communicate(argv, timeout)
+        output, error = _communicate(argv, timeout, probes)
     except OSError as problem:
         return Framework(name=framework, state="failed", seconds=0.0, error=str(problem))
     except subprocess.TimeoutExpired:
@@ -239,7 +253,9 @@ def _ask(python: str, framework: str, timeout: float) -> Framework:
     return _answer(framework, output, error, time.monotonic() - start)
 
 
-def _communicate(argv: Sequence[str], timeout: float) -> tuple[str, str]:
+def _communicate(
+    argv: Sequence[str], timeout: float, probes: set[subprocess.Popen[str]]
+) -> tuple[str, str]:
     """Return what the probe printed; whatever it started is ended with it."""
     with subprocess.Popen(
         argv,
@@ -251,11 +267,19 @@ def _communicate(argv: Sequence[str], timeout: float) -> tuple[str, str]:
         errors="replace",
         start_new_session=True,
     ) as probe:
+        probes.add(probe)
         try:
             return probe.communicate(timeout=timeout)
         finally:
-            if probe.poll() is None:
-                os.killpg(probe.pid, signal.SIGKILL)
+            probes.discard(probe)
+            _kill(probe)
+
+
+def _kill(probe: subprocess.Popen[str]) -> None:
+    """End a probe that still runs, with all that it started."""
+    if probe.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(probe.pid, signal.SIGKILL)
 
 
 def _answer(framework: str, output: str, error: str, seconds: float) -> Framework:

@@ -21,6 +21,7 @@ from coldsoak.report.layout import STACK_INDENT, fit
 from coldsoak.report.ledger_table import breakdowns, ledger_sheet
 from coldsoak.report.next_step import DEFAULT_RECIPE, Reading, next_step, shown_path
 from coldsoak.report.remarks import counts_line, failures, notes, sources_line
+from coldsoak.report.select import ended
 from coldsoak.report.sentence import headline
 from coldsoak.report.tables import imports_sheet, phases_sheet, processes_sheet, regions_sheet
 
@@ -63,7 +64,7 @@ def print_answer(result: Result, console: Console, reading: Reading) -> None:
     print_findings(result, console, reading.reference)
     for sheet in sheets(result, reading):
         print_sheet(sheet, console)
-    if result.kind != "fix":  # whose table says how many pairs there were
+    if result.kind != "fix" and ended(result):  # the table of a fix says how many pairs there were
         _print_counts(result, console)
     for text in notes(result):
         print_lines(Text(f"Note: {text}", style="yellow"), console)

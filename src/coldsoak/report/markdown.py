@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from coldsoak.report.console import caption, sheets
 from coldsoak.report.findings import finding_blocks
 from coldsoak.report.remarks import counts_line, failures, notes, sources_line
+from coldsoak.report.select import ended
 from coldsoak.report.sentence import headline
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def markdown(result: Result, reading: Reading | None = None) -> str:
     blocks = [f"**{headline(result)}**", caption(result)]
     blocks += finding_blocks(result.findings)
     blocks += [_table(sheet) for sheet in sheets(result, reading)]
-    if result.kind != "fix":  # whose table says how many pairs there were
+    if result.kind != "fix" and ended(result):  # the table of a fix says how many pairs there were
         blocks += _counts(result)
     blocks += [f"Note: {text}" for text in notes(result)]
     return "\n\n".join(block for block in dict.fromkeys(blocks) if block) + "\n"

@@ -94,8 +94,6 @@ def _how(result: Result, launch: Launch) -> str:
         return f"ran longer than {result.options.timeout_s:g} s and was ended"
     if launch.status == "killed":
         return f"died of signal {launch.signal}"
-    if launch.status == "interrupted":
-        return "was interrupted"
     if launch.status == "not started":
         return "could not be started"
     return f"exited with status {launch.exit_code}"

@@ -19,6 +19,7 @@ __all__ = [
     "caller_of",
     "case_of",
     "case_words",
+    "ended",
     "failed",
     "goal",
     "label_of",
@@ -156,13 +157,18 @@ def timed(result: Result, arm: str) -> list[Launch]:
 
 
 def failed(launches: Iterable[Launch]) -> list[Launch]:
-    """Return the launches that ended in another way than asked."""
-    return [launch for launch in launches if launch.status != "ok"]
+    """Return the launches that ended in another way than asked, by themselves."""
+    return [launch for launch in launches if launch.status not in {"ok", "interrupted"}]
 
 
 def looked_into(result: Result, arm: str) -> bool:
     """Return whether the agent was in any interpreter of the timed launches."""
     return any(launch.processes for launch in timed(result, arm))
+
+
+def ended(result: Result) -> bool:
+    """Tell whether any launch was left to end."""
+    return any(launch.status != "interrupted" for launch in result.launches)
 
 
 def goal(result: Result) -> str:

@@ -41,9 +41,11 @@ def headline(result: Result) -> str:
 
 def _nothing(result: Result) -> str:
     count = len(result.launches)
+    broken = len(failed(result.launches))
+    if not broken and any(one.status == "interrupted" for one in result.launches):
+        return "Interrupted before anything was measured."
     if not count:
         return "Nothing has been measured yet."
-    broken = len(failed(result.launches))
     return f"Nothing could be measured: {broken} of {plural(count, 'launch', 'launches')} failed."
 
 

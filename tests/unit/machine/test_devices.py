@@ -1,11 +1,14 @@
 """Which names are one card, what is said about it, and probes that fail."""
 
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from coldsoak.launch import proc
 from coldsoak.machine import devices, nvml
 from coldsoak.machine.devices import Framework, Seen, Survey
 from coldsoak.machine.identity import physical
@@ -258,3 +261,24 @@ def test_without_nvml_the_reason_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert nvml.read().cards == ()
     assert nvml.read().reason.startswith("NVML cannot be asked")
+
+
+def test_ctrl_c_does_not_wait_for_the_answers(tmp_path):
+    (tmp_path / "probe.py").write_text("import time; time.sleep(60)")
+    code = (
+        "from pathlib import Path\n"
+        "from coldsoak.machine import devices\n"
+        f"devices._PROBE = Path({str(tmp_path / 'probe.py')!r})\n"
+        "print('asking', flush=True)\n"
+        "try: devices.survey(('one', 'two', 'three'))\n"
+        "except KeyboardInterrupt: print('stopped')\n"
+    )
+    asking = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert asking.stdout.readline() == "asking\n"
+    deadline = time.monotonic() + 20
+    while len(proc.children(asking.pid)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    begin = time.monotonic()
+    asking.send_signal(signal.SIGINT)
+    assert asking.communicate(timeout=30)[0] == "stopped\n"
+    assert time.monotonic() - begin < 20

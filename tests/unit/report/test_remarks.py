@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from coldsoak.model.result import Note, Options, SourceState
+from coldsoak.report.markdown import markdown
 from coldsoak.report.next_step import next_step
 from coldsoak.report.remarks import counts_line, failures, notes, sources_line
 from coldsoak.report.sentence import headline
@@ -49,7 +50,6 @@ def test_failures_of_one_kind_share_a_sentence(failing):
         ({"status": "timeout"}, "ran longer than 600 s"),
         ({"status": "killed", "signal": 9}, "died of signal 9"),
         ({"status": "not started"}, "could not be started"),
-        ({"status": "interrupted"}, "was interrupted"),
     ],
 )
 def test_each_way_to_fail_has_words(failing, change, words):
@@ -130,3 +130,13 @@ def test_figures_up_to_a_failure_are_not_called_what_was_waited_for(no_region):
     failed = replace(asked.summaries[0], stopped_by="failure")
     step = next_step(replace(asked, summaries=(failed,)))
     assert step == "coldsoak run --echo --until port:1 -- python demo.py"
+
+
+def test_an_interrupt_in_the_first_launch_is_not_called_a_failure(no_region):
+    first = replace(no_region.launches[0], status="interrupted", exit_code=None, signal=2)
+    summaries = tuple(replace(one, n=0, stopped_by="interrupted") for one in no_region.summaries)
+    result = replace(no_region, launches=(first,), summaries=summaries, complete=False)
+    assert headline(result) == "Interrupted before anything was measured."
+    assert failures(result) == []
+    assert next_step(result) == "coldsoak run -- python demo.py"
+    assert "discarded" not in markdown(result)
