@@ -6,7 +6,7 @@ Whatever a launch left behind can be read; what could not be is told in a note.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coldsoak.launch import lives, series, stretches
 from coldsoak.launch.evidence import over_processes
@@ -18,17 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Bulk", "Contents", "read"]
-
-
-@dataclass(frozen=True)
-class Bulk:
-    """A file that a source wrote beside the spool."""
-
-    pid: int
-    kind: str
-    path: Path
-    info: Mapping[str, Any]
+__all__ = ["Contents", "read"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +34,6 @@ class Contents:
     """Processes that were started and wrote no spool."""
     notes: tuple[Note, ...]
     sources: tuple[SourceState, ...]
-    files: tuple[Bulk, ...]
     spools: tuple[Path, ...]
     """For :func:`coldsoak.launch.spoolfile.records`: spans and imports stay in the files until a trace is made."""
     damaged: int
@@ -92,11 +81,6 @@ def read(
         children=tuple(lives.strangers(files, t0_ns=t0_ns)),
         notes=tuple(_notes(files)),
         sources=over_processes(file.sources for file in files),
-        files=tuple(
-            Bulk(file.process.pid, one.kind, folder / one.path, one.info)
-            for file in files
-            for one in file.bulk
-        ),
         spools=tuple(file.path for file in files),
         damaged=sum(file.damaged for file in files),
     )

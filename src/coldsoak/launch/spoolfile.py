@@ -31,7 +31,6 @@ _LISTS: Mapping[type, str] = {
     spool.Child: "children",
     spool.Cost: "costs",
     spool.Note: "notes",
-    spool.File: "bulk",
 }
 _TABLES: Mapping[type, tuple[str, str]] = {
     spool.Site: ("sites", "id"),
@@ -67,7 +66,6 @@ class File:
     sources: dict[str, SourceState] = field(default_factory=dict)
     """Each one's last word, by name."""
     notes: list[spool.Note] = field(default_factory=list)
-    bulk: list[spool.File] = field(default_factory=list)
     last_ns: int = 0
     """Latest moment in any record."""
     damaged: int = 0

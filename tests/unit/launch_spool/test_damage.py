@@ -88,13 +88,6 @@ def test_sources_are_those_of_all_processes(write, read):
     assert (cupti.state, cupti.cost_ns, cupti.reason) == ("on", 5, "")
 
 
-def test_bulk_files_lie_beside_the_spool(tmp_path, write, read):
-    write().add(spool.File("perf", "10.perf", {"pages": 8}))
-    (bulk,) = read().files
-    assert (bulk.pid, bulk.kind, bulk.path) == (10, "perf", tmp_path / "10.perf")
-    assert bulk.info == {"pages": 8}
-
-
 def test_spans_stay_in_the_files_until_they_are_asked_for(write, read):
     write().add(spool.Span("dlopen", "libx.so", 10, 1, 2, {"bytes": 3})).raw(b"[broken\n")
     (path,) = read().spools
