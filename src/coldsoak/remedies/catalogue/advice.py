@@ -92,7 +92,8 @@ class OptimisedModel:
         if "onnxruntime" not in context.imported or not why or seconds < SLOW_SESSION_S:
             return ""
         return (
-            f"Making sessions takes {seconds:.2f} s, and {OptimizedModel.id} does not apply: {why}. "
+            f"Up to {seconds:.2f} s go into making sessions, and {OptimizedModel.id} does not apply: "
+            f"{why}. "
             "Give InferenceSession a path where the program reads the model itself; or set "
             "SessionOptions.optimized_model_filepath once, then load that file with "
             "graph_optimization_level = ORT_DISABLE_ALL. The file fits one kind of processor."

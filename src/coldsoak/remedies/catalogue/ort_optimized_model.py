@@ -39,7 +39,7 @@ class OptimizedModel(Setting):
     id = "ort.optimized_model"
     title = "models kept as optimised"
     kind = "cache"
-    causes = frozenset({Cause.PLAN_BUILD})
+    causes = frozenset({Cause.PLAN_BUILD, Cause.PAGE_FAULT})
     risks = (
         "the first start with a model, and with a new version of it, takes longer and more memory",
         "the folder holds up to twice the size of each model",
@@ -75,7 +75,7 @@ class OptimizedModel(Setting):
 
 
 def session_seconds(context: Context) -> float:
-    """Return what making sessions takes within the goal."""
+    """Return what making sessions takes within the goal, at the most."""
     return context.at_stake(OptimizedModel.causes)
 
 
