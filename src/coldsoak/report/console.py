@@ -151,9 +151,17 @@ def _print_detail(detail: str, console: Console, *, whole: bool) -> None:
     console.print(text, no_wrap=True, overflow="ellipsis")
 
 
-def print_lines(text: Text, console: Console, *, indent: int = 0, width: int = 0) -> None:
-    """Print ``text`` folded to ``width`` columns (0: the console's), without trailing spaces."""
-    for line in _lines(text, console, indent, width):
+def print_lines(
+    text: Text, console: Console, *, indent: int = 0, width: int = 0, bullet: str = ""
+) -> None:
+    """Print ``text`` folded to ``width`` columns (0: the console's), without trailing spaces.
+
+    A ``bullet`` stands in front of the first line, and the others begin where that one's text does.
+    """
+    lines = _lines(text, console, indent + len(bullet), width)
+    if bullet:
+        lines[0] = Text(" " * indent + bullet) + lines[0][indent + len(bullet) :]
+    for line in lines:
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
 
 

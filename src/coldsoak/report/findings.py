@@ -58,8 +58,9 @@ def _print(finding: Finding, console: Console) -> None:
         (" · ".join(["", *_head(finding)]), "dim"),
     )
     _lines(head, console, _INDENT)
-    for text in _body(finding):
-        _lines(Text(text), console, 2 * _INDENT)
+    _lines(Text(finding.text or finding.title), console, 2 * _INDENT)
+    for text in finding.evidence[:MOST_EVIDENCE]:
+        _lines(Text(text), console, 2 * _INDENT, bullet="– ")
     for line in finding.advice:
         _lines(Text(line, style="cyan"), console, 3 * _INDENT)
     if finding.settle:
@@ -72,15 +73,10 @@ def _head(finding: Finding) -> Iterator[str]:
     yield finding.confidence
 
 
-def _body(finding: Finding) -> Iterator[str]:
-    yield finding.text or finding.title
-    yield from (f"– {line}" for line in finding.evidence[:MOST_EVIDENCE])
-
-
-def _lines(text: Text, console: Console, indent: int) -> None:
+def _lines(text: Text, console: Console, indent: int, bullet: str = "") -> None:
     from coldsoak.report.console import print_lines
 
-    print_lines(text, console, indent=indent)
+    print_lines(text, console, indent=indent, bullet=bullet)
 
 
 def finding_blocks(findings: Sequence[Finding]) -> Iterator[str]:

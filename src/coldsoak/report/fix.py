@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from coldsoak.findings.words import plural
 from coldsoak.report.numbers import DASH, TIMES, byte_size, duration, interval, point, time_unit
-from coldsoak.report.sheet import Column, Sheet
+from coldsoak.report.sheet import Column, Sheet, drop_empty
 
 if TYPE_CHECKING:
     from coldsoak.model.estimate import Ratio
@@ -129,7 +129,7 @@ def trials_sheet(result: Result, remarks: tuple[str, ...] = ()) -> Sheet:
         Column("verdict"),
         Column("effect"),
     )
-    return Sheet(
+    sheet = Sheet(
         "What was tried",
         columns,
         rows,
@@ -137,6 +137,7 @@ def trials_sheet(result: Result, remarks: tuple[str, ...] = ()) -> Sheet:
         whole_details=True,
         remarks=(*remarks, *_remarks(result)),
     )
+    return drop_empty(sheet, DASH)
 
 
 def left_out_sheet(result: Result) -> Sheet | None:

@@ -37,8 +37,18 @@ def row(result: Result) -> Row:
     main = lead(result, summary) if summary else None
     launches = sum(s.n for s in result.summaries)
     first = quantity(main.first) if main else quantity(summary.wall if summary else None)
-    unfinished = "" if result.complete else " (interrupted)"
-    return result.id, str(launches), first, " ".join(result.command) + unfinished
+    command = ("fix", *result.command) if result.kind == "fix" else result.command
+    return result.id, str(launches), first, " ".join(command) + _fate(result)
+
+
+def _fate(result: Result) -> str:
+    """Say how a session ended that was not finished."""
+    if result.complete:
+        return ""
+    ends = {summary.stopped_by for summary in result.summaries}
+    if not ends:
+        return " (killed)"
+    return " (interrupted)" if "interrupted" in ends else " (failed)"
 
 
 def unreadable_row(identifier: str, why: str) -> Row:

@@ -27,6 +27,9 @@ DEFAULT_RECIPE = "coldsoak.recipe.toml"
 INTERVAL_FROM = 6
 """Launches from which a 95 % interval of the median exists."""
 
+SHORT_S = 300.0
+"""Budget of trials below which a fix was asked for less than its default of 600 s."""
+
 WORTH_FIXING_S = 0.02
 """At stake before a fix is suggested; ``fix`` itself tries what stakes a few milliseconds."""
 
@@ -166,9 +169,13 @@ def _after_fix(result: Result, reading: Reading) -> str:
         return f"coldsoak exec{recipe} -- {command}"
     if not result.complete:
         return f"coldsoak fix{_options(result)} -- {command}"
-    unclear = any(trial.ratio and trial.ratio.verdict == "inconclusive" for trial in result.trials)
+    unclear = any(
+        trial.ratio is None or trial.ratio.verdict == "inconclusive"
+        for trial in result.trials
+        if trial.arm
+    )
     if result.recipe is None and unclear:
-        return f"coldsoak fix {_more(result)}{_options(result)} -- {command}"
+        return f"coldsoak fix{_more(result)}{_options(result)} -- {command}"
     if not reading.everything and any(not trial.arm for trial in result.trials):
         return f"coldsoak report {reading.reference} --all"
     cause = _largest_cause(result, result.summaries)
@@ -176,7 +183,9 @@ def _after_fix(result: Result, reading: Reading) -> str:
 
 
 def _more(result: Result) -> str:
-    """Return the option that gives the trials twice as much of what ended them."""
+    """Return the option that gives the trials twice as much of what ended them, or the default."""
     if result.options.launches is not None:
-        return f"--pairs {2 * result.options.launches}"
-    return f"--budget {math.ceil(2 * result.options.budget_s / 10) * 10}"
+        return f" --pairs {2 * result.options.launches}"
+    if result.options.budget_s < SHORT_S:
+        return ""
+    return f" --budget {math.ceil(2 * result.options.budget_s / 10) * 10}"

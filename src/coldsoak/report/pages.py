@@ -87,14 +87,15 @@ def _section(heading: str, texts: Sequence[str], console: Console) -> None:
         return
     console.print()
     console.print(Text(heading, style="bold"))
+    bullet = "– " if len(texts) > 1 else ""
     for text in texts:
-        _prose(Text(text[:1].upper() + text[1:]), console, indent=2)
+        _prose(Text(text[:1].upper() + text[1:]), console, indent=2, bullet=bullet)
 
 
 def _remedy(code: str, advice: str) -> str:
-    text = f"- {advice[:1].upper()}{advice[1:].rstrip('.')}"
-    return text + (f" ({code})" if code else "")
+    return advice.rstrip(".") + (f" ({code})" if code else "")
 
 
-def _prose(text: Text, console: Console, indent: int = 0) -> None:
-    print_lines(text, console, indent=indent, width=min(console.width, WIDEST))
+def _prose(text: Text, console: Console, indent: int = 0, bullet: str = "") -> None:
+    width = min(console.width, WIDEST)
+    print_lines(text, console, indent=indent, width=width, bullet=bullet)

@@ -152,6 +152,9 @@ def test_a_recipe_is_used_from_where_it_was_written(fixed, tmp_path, monkeypatch
 def test_unclear_trials_get_twice_as_much_of_what_ended_them(fixed):
     unclear = replace(fixed, recipe=None, trials=(trial("inconclusive"), LEFT_OUT))
     assert next_step(unclear) == "coldsoak fix --budget 1150 -- python 'a b.py'"
+    together = replace(fixed, recipe=None, trials=(replace(trial("same"), ratio=None),))
+    short = replace(together, options=Options(budget_s=31.0))
+    assert next_step(short) == "coldsoak fix -- python 'a b.py'"
     options = Options(launches=8, until="port:80", cold=("cache",))
     assert next_step(replace(unclear, options=options)) == (
         "coldsoak fix --pairs 16 --until port:80 --cold cache -- python 'a b.py'"
