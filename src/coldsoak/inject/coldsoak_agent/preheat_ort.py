@@ -9,8 +9,6 @@ alone: then the program's own call is made, as if there were no stage, and the r
 import sys
 import time
 
-import _thread
-
 from coldsoak_agent import preheat_ort_cache as cache
 from coldsoak_agent.ort import CPU, known
 from coldsoak_agent.preheat import Unfit
@@ -22,6 +20,8 @@ STAGE = "ort"
 MODULE = "onnxruntime.capi.onnxruntime_inference_collection"
 HARMLESS = {CPU, "AzureExecutionProvider"}
 """Where no provider is asked for and no other than these is there, the processor does all."""
+LOADED, KEPT, ALONE = "kept models loaded", "kept for the next start", "left alone"
+"""What became of a session, in the words of the report."""
 MOST_REASONS = 5
 PARAMETERS = ("self", "providers", "provider_options", "disabled_optimizers")
 
@@ -41,9 +41,7 @@ class _Sessions(object):
         self.running = running
         self.folder = folder
         self.library = None
-        self.lock = _thread.allocate_lock()
-        self.made = {"loaded": 0, "kept": 0}
-        self.alone = 0
+        self.made = []  # appended to without a lock, which a fork might leave taken
         self.reasons = []
 
     def begin(self, module):
@@ -79,9 +77,8 @@ class _Sessions(object):
         except Exception as error:
             self.leave_alone(repr(error), begin)
             return False
-        with self.lock:
-            self.made[made] += 1
-            self.note("done", begin)
+        self.made.append(made)
+        self.note("done", begin)
         return True
 
     def request(self, session, providers, provider_options, disabled_optimizers=None):
@@ -111,29 +108,24 @@ class _Sessions(object):
 
     def leave_alone(self, reason, begin):
         """Count a session that was left alone; the first reason is said where nothing helped yet."""
-        with self.lock:
-            helped = any(self.made.values())
-            if not helped and not self.reasons:
-                self.running.note(STAGE, "off", reason)
-            self.alone += 1
-            if reason not in self.reasons:
-                self.reasons.append(reason)
-            self.note("done" if helped else "off", begin)
+        helped = self.made.count(LOADED) + self.made.count(KEPT)
+        if not helped and not self.reasons:
+            self.running.note(STAGE, "off", reason)
+        self.made.append(ALONE)
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        self.note("done" if helped else "off", begin)
 
     def note(self, state, begin):
-        told = [
-            (self.made["loaded"], "kept models loaded: %d"),
-            (self.made["kept"], "kept for the next start: %d"),
-            (self.alone, "left alone: %d"),
-        ]
-        text = ", ".join(words % number for number, words in told if number)
+        told = [(self.made.count(outcome), outcome) for outcome in (LOADED, KEPT, ALONE)]
+        text = ", ".join("%s: %d" % (outcome, number) for number, outcome in told if number)
         if self.reasons:
             text += " (%s)" % "; ".join(self.reasons[:MOST_REASONS])
         self.running.stages[STAGE] = state, " ".join(text.split()), begin, time.monotonic_ns()
 
 
 def _from_cache(request, load):
-    """Return ``loaded`` or ``kept``; raises ``Unfit`` where the session cannot be made of either."""
+    """Return ``LOADED`` or ``KEPT``; raises ``Unfit`` where the session cannot be made of either."""
     entry = request.find()
     if entry is None:
         with Keeper(request) as keeper:
@@ -141,7 +133,7 @@ def _from_cache(request, load):
             if entry is None:
                 return _keep(keeper, load)
     if load(entry):
-        return "loaded"
+        return LOADED
     request.forget(entry)
     raise Unfit("what was kept of %s could not be loaded" % request.name)
 
@@ -150,7 +142,7 @@ def _keep(keeper, load):
     for form in keeper.forms():
         if load(form):
             keeper.keep(form)
-            return "kept"
+            return KEPT
         keeper.refuse("its session differs from that of the model itself")
     raise Unfit(keeper.reason)
 
