@@ -361,3 +361,8 @@ def test_what_the_parser_refuses_reads_as_all_other_complaints(work, arguments, 
 def test_without_a_command_the_help_is_printed(work):
     done = coldsoak(work)
     assert (done.returncode, done.stdout) == (0, coldsoak(work, "--help").stdout)
+
+
+def test_without_results_the_list_is_a_sentence(work):
+    done = coldsoak(work, "results")
+    assert (done.returncode, done.stdout) == (0, f"There are no results in {work}/home/results.\n")

@@ -41,4 +41,4 @@ def recipe(
 
     sheet = recipe_sheet(found, file)
     with answering() as console:
-        print_sheet(sheet, console)
+        print_sheet(sheet, console, first=True)

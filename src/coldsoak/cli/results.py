@@ -28,7 +28,11 @@ def results(
     identifiers = store.identifiers()[::-1]
     found = [_read(store, identifier) for identifier in identifiers[:limit]]
     with answering() as console:
-        print_sheet(listing_sheet(found, str(store.results), len(identifiers)), console)
+        if not found:
+            console.print(f"There are no results in {store.results}.", markup=False, soft_wrap=True)
+            return
+        sheet = listing_sheet(found, str(store.results), len(identifiers))
+        print_sheet(sheet, console, first=True)
 
 
 def _read(store: Store, identifier: str) -> Result | Row:

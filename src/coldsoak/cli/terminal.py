@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 from contextlib import contextmanager
@@ -36,6 +37,23 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
 
 
+_PLAINLY = "coldsoak-plainly"
+"""Name of what writes a letter that an encoding lacks; registered with ``codecs``."""
+
+_PLAIN = dict(zip("µ·×–−…±°“”→✓", 'u-x--~~d"">v', strict=True))
+"""One letter each, so that columns stay where they are."""
+
+
+def _plainly(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(letter, "?") for letter in missing), error.end
+
+
+codecs.register_error(_PLAINLY, _plainly)
+
+
 def out() -> Console:
     """Return the console of the answer (stdout)."""
     return _console(sys.stdout)
@@ -55,7 +73,7 @@ def _console(stream: object) -> Console:
 
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
-        reconfigure(errors="replace")  # a terminal that lacks a letter gets a question mark
+        reconfigure(errors=_PLAINLY)  # for a terminal that lacks a letter
     return Plain(file=stream, highlight=False)  # type: ignore[arg-type]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -51,6 +52,9 @@ _KNOWN = (
 )
 """What failures look like of which more can be said, and what to type."""
 
+_LEAST_FREE = 64 << 10
+"""Bytes free on a disk below which it is called full."""
+
 _BUSY = "other programs used"
 _BUSY_NOTE = (
     "other programs used most of the CPU time; the launch counts, because the machine is busy all "
@@ -88,8 +92,18 @@ def command_failed(arm: Arm, launch: Launch, folder: Path) -> CommandFailed:
     return CommandFailed(
         f"{command} failed in launch {launch.index}: {describe(launch)}.",
         why=f"{words}\nThe whole output is in {folder / launch.log}." if launch.log else words,
-        do=_advice(arm, launch, words),
+        do=_full(folder) or _advice(arm, launch, words),
     )
+
+
+def _full(folder: Path) -> str:
+    """Return what to do about a disk that is full: a program that cannot print may fail of that."""
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError:
+        return ""
+    room = f"make room: the disk of {folder} is full, and a program that cannot print may fail"
+    return room if free < _LEAST_FREE else ""
 
 
 def _advice(arm: Arm, launch: Launch, words: str) -> str:

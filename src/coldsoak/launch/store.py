@@ -212,7 +212,9 @@ def write_atomically(file: Path, data: bytes) -> None:
         raise UsageError(
             f"{file} cannot be written.",
             why=error.strerror or str(error),
-            do="make room, or set COLDSOAK_HOME to another disk",
+            do="make room, or set COLDSOAK_HOME to another disk"
+            if default_home() in file.absolute().parents
+            else "a file on another disk",
         ) from error
     finally:
         with contextlib.suppress(OSError):

@@ -125,9 +125,10 @@ def caption(result: Result) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def print_sheet(sheet: Sheet, console: Console) -> None:
-    """Print one table with its title above and its remarks below."""
-    console.print()
+def print_sheet(sheet: Sheet, console: Console, *, first: bool = False) -> None:
+    """Print one table with its title above and its remarks below; the ``first`` has no gap before it."""
+    if not first:
+        console.print()
     print_lines(Text(sheet.title, style="bold"), console)
     layout = fit(sheet, console.width - INDENT)
     lines = _lines(_table(layout, console), console, INDENT + STACK_INDENT * bool(layout.names))

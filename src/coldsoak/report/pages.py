@@ -56,9 +56,10 @@ def _code(subject: Cause | Rule) -> str:
 
 def print_codes(console: Console) -> None:
     """List every cause and every finding with its title, by group."""
-    for group, causes in GROUPS.items():
+    for number, (group, causes) in enumerate(GROUPS.items()):
         rows = tuple((str(cause), PAGES[cause].title) for cause in causes)
-        print_sheet(Sheet(group.capitalize(), (Column(""), Column("")), rows), console)
+        sheet = Sheet(group.capitalize(), (Column(""), Column("")), rows)
+        print_sheet(sheet, console, first=number == 0)
     found = tuple((code, title_of(rule)) for code, rule in rules().items())
     print_sheet(Sheet("Findings", (Column(""), Column("")), found), console)
     console.print()

@@ -1,9 +1,11 @@
 """Complaints say what, why and what to do; files are never overwritten unasked."""
 
+import io
+
 import pytest
 
 from coldsoak.cli import main
-from coldsoak.cli.terminal import complain, refuse_overwriting
+from coldsoak.cli.terminal import complain, refuse_overwriting, say
 from coldsoak.errors import CommandFailed, NothingMeasured, UsageError
 
 
@@ -80,3 +82,10 @@ def test_control_c_is_130_also_where_the_parser_calls_it_abort(monkeypatch):
     with pytest.raises(SystemExit) as caught:
         main(["devices"])
     assert caught.value.code == 130
+
+
+def test_letters_that_an_encoding_lacks_are_written_plainly(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    say("12 µs · 3× – 4 … 5 ±6 ° → ü\n")
+    assert raw.getvalue() == b"12 us - 3x - 4 ~ 5 ~6 d > ?\n"

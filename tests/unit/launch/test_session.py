@@ -1,5 +1,6 @@
 """Whole sessions without a process: a recorded executor and a clock that the launches move."""
 
+import shutil
 from collections import Counter
 
 import pytest
@@ -392,6 +393,14 @@ def test_a_known_failure_is_explained(session, words, todo):
     assert first == words
     assert second.startswith("The whole output is in ")
     assert second.endswith("/logs/000.log.")
+
+
+def test_a_disk_that_is_full_is_named_before_the_program(session, monkeypatch):
+    usage = shutil.disk_usage(session.store.home)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: usage._replace(free=1000))
+    with pytest.raises(CommandFailed) as caught:
+        session([failed()])
+    assert caught.value.do.startswith("make room: the disk of ")
 
 
 def test_a_timeout_says_what_to_type(session):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coldsoak.launch.evidence import last_word, over_processes
+from coldsoak.launch.evidence import Fared, last_word, losing, over_processes
 from coldsoak.model import spool
 from coldsoak.model.result import SourceState
 
@@ -14,15 +14,15 @@ LOST = SourceState(name="perf", state="lost", reason="the file could not be writ
 
 
 def merged(*states):
-    (found,) = over_processes({state.name: state} for state in states)
+    (found,) = over_processes({state.name: Fared(state)} for state in states)
     return found
 
 
 def said(*records):
-    state = None
+    fared = None
     for record in records:
-        state = last_word(record, state)
-    return state
+        fared = last_word(record, fared)
+    return fared
 
 
 def test_one_process_that_had_it_is_enough():
@@ -49,7 +49,7 @@ def test_the_reason_is_of_a_process_in_the_same_state():
 
 def test_sources_are_told_apart_and_come_by_name():
     cupti = SourceState(name="cupti", state="off", reason="no NVIDIA device")
-    found = over_processes([{"perf": ON, "cupti": cupti}, {"perf": OFF}, {}])
+    found = over_processes([{"perf": Fared(ON), "cupti": Fared(cupti)}, {"perf": Fared(OFF)}, {}])
     assert [(one.name, one.state) for one in found] == [("cupti", "off"), ("perf", "on")]
     assert over_processes([]) == ()
 
@@ -57,7 +57,7 @@ def test_sources_are_told_apart_and_come_by_name():
 def test_the_last_word_counts_with_the_largest_cost_and_loss():
     state = said(
         spool.Source("jax", "on", "", 5000, 2), spool.Source("jax", "off", "no register", 0)
-    )
+    ).state
     assert state == SourceState(
         name="jax", state="lost", reason="no register", cost_ns=5000, lost=2
     )
@@ -66,10 +66,35 @@ def test_the_last_word_counts_with_the_largest_cost_and_loss():
 def test_what_was_lost_stays_lost():
     state = said(
         spool.Source("cupti", "lost", "taken over", 1, 4), spool.Source("cupti", "on", "", 9)
-    )
+    ).state
     assert (state.state, state.lost, state.cost_ns) == ("lost", 4, 9)
 
 
 @pytest.mark.parametrize("word", ["", "asleep", "ON"])
 def test_a_word_of_a_newer_agent_promises_nothing(word):
-    assert said(spool.Source("perf", word)).state == "lost"
+    assert said(spool.Source("perf", word)).state.state == "lost"
+
+
+def test_a_source_that_gave_up_in_one_process_is_off_for_the_launch():
+    """Every process says that it is on until a framework is imported that it does not know."""
+    on = spool.Source("jax", "on", "", 5)
+    unknown = spool.Source("jax", "off", "unknown version of jax: no register", 2)
+    gave_up, never_asked = said(on, unknown), said(on)
+    for order in ([gave_up, never_asked], [never_asked, gave_up]):
+        (found,) = over_processes({"jax": one} for one in order)
+        assert (found.state, found.reason, found.cost_ns) == ("off", unknown.reason, 10)
+
+
+def test_a_source_that_came_back_is_on():
+    on, off = spool.Source("perf", "on"), spool.Source("perf", "off", "not yet")
+    assert [one.state for one in over_processes([{"perf": said(off, on)}])] == ["on"]
+    assert [one.state for one in over_processes([{"perf": said(on, off, on)}])] == ["on"]
+
+
+def test_missing_records_are_told_with_what_the_source_said():
+    before = said(spool.Source("perf", "on", "user space only", 7))
+    cut = losing("perf", before, "the end of the file is missing").state
+    assert (cut.state, cut.reason, cut.cost_ns) == ("lost", "the end of the file is missing", 7)
+    counted = losing("perf", before, "", 3).state
+    assert (counted.state, counted.reason, counted.lost) == ("lost", "user space only", 3)
+    assert losing("perf", None, "gone").state.reason == "gone"
