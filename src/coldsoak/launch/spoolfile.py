@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from coldsoak.model.result import SourceState
+    from coldsoak.launch.evidence import Fared
 
 __all__ = ["File", "read_file", "records"]
 
@@ -63,8 +63,8 @@ class File:
     imports: list[spool.Imported] = field(default_factory=list)
     children: list[spool.Child] = field(default_factory=list)
     costs: list[spool.Cost] = field(default_factory=list)
-    sources: dict[str, SourceState] = field(default_factory=dict)
-    """Each one's last word, by name."""
+    sources: dict[str, Fared] = field(default_factory=dict)
+    """By name."""
     notes: list[spool.Note] = field(default_factory=list)
     last_ns: int = 0
     """Latest moment in any record."""

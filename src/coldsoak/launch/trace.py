@@ -17,7 +17,7 @@ from coldsoak.errors import FormatError
 from coldsoak.launch import cupti, onednn
 from coldsoak.launch.columns import Columns, describe
 from coldsoak.launch.encoding import to_msgpack
-from coldsoak.launch.evidence import last_word, over_processes
+from coldsoak.launch.evidence import Fared, last_word, losing, over_processes
 from coldsoak.launch.perfdata import read_perf
 from coldsoak.launch.procsampler import FILE_NAME, add_proc_samples
 from coldsoak.launch.redact import redact_command
@@ -118,7 +118,7 @@ class _Builder:
     births: dict[int, Birth] = field(default_factory=dict)
     started: list[tuple[int, spool.Child]] = field(default_factory=list)
     readers: list[PerfReader] = field(default_factory=list)
-    said: list[dict[str, SourceState]] = field(default_factory=list)
+    said: list[dict[str, Fared]] = field(default_factory=list)
     """How the sources fared, in each process and as the parent sees them."""
     info: dict[str, str] = field(default_factory=dict)
     period_ns: int = _DEFAULT_PERIOD_NS
@@ -151,7 +151,7 @@ class _Builder:
             isinstance(record, spool.Span) and record.source == "import.compile"
             for record in records
         )
-        states: dict[str, SourceState] = {}
+        states: dict[str, Fared] = {}
         for record in records:
             if isinstance(record, spool.Imported):
                 self._import(pid, record, with_compile=not has_compile)
@@ -191,7 +191,7 @@ class _Builder:
             name = f"{made.kind} {made.implementation}"
             self.columns.span(track, "onednn", name, times, detail=detail)
         if stamped:
-            self.said.append({"onednn": SourceState(name="onednn", state="on")})
+            self.said.append({"onednn": Fared(SourceState(name="onednn", state="on"))})
 
     def finish(self, launch: Launch, children: Sequence[Child]) -> Trace:
         """Resolve code addresses, join the process tree, and return the trace."""
@@ -252,7 +252,7 @@ class _Builder:
             end = min(record.start_ns + record.compile_ns, record.end_ns)
             self.columns.span(track, "import.compile", record.name, (record.start_ns, end))
 
-    def _bulk(self, pid: int, record: spool.File, states: dict[str, SourceState]) -> None:
+    def _bulk(self, pid: int, record: spool.File, states: dict[str, Fared]) -> None:
         path = self.folder / record.path
         try:
             if record.kind == "perf":
@@ -260,9 +260,10 @@ class _Builder:
             elif record.kind == "cupti":
                 self._cupti(pid, path)
         except (OSError, ValueError, KeyError, struct.error) as error:
-            _lose(states, record.kind, f"the bulk file cannot be read: {error}")
+            reason = f"the bulk file cannot be read: {error}"
+            states[record.kind] = losing(record.kind, states.get(record.kind), reason)
 
-    def _perf(self, path: Path, info: dict[str, Any], states: dict[str, SourceState]) -> None:
+    def _perf(self, path: Path, info: dict[str, Any], states: dict[str, Fared]) -> None:
         data = read_perf(path, info["ids"])
         self.period_ns = int(info.get("period_ns", _DEFAULT_PERIOD_NS))
         mode = info.get("mode", "task")
@@ -274,10 +275,10 @@ class _Builder:
         self.info["perf.kernel"] = "no" if mode == "user" else "yes"
         self.info["perf.minor_period"] = str(info.get("minor_period", 1))
         if not data.records:
-            _lose(states, "perf", "no record was written")
+            states["perf"] = losing("perf", states.get("perf"), "no record was written")
         elif data.lost or data.truncated:
             reason = "the end of the file is missing" if data.truncated else ""
-            _lose(states, "perf", reason, data.lost)
+            states["perf"] = losing("perf", states.get("perf"), reason, data.lost)
 
     def _look_from_outside(self) -> None:
         """Use what the parent saw in /proc where perf saw nothing."""
@@ -288,7 +289,7 @@ class _Builder:
         if period:
             self.period_ns = period
         state = SourceState(name="proc", state="on", reason="thread states about every 10 ms")
-        self.said.append({"proc": state})
+        self.said.append({"proc": Fared(state)})
 
     def _cupti(self, pid: int, path: Path) -> None:
         records = cupti.read(path)
@@ -380,11 +381,3 @@ def _ended(process: TraceProcess, end_ns: int) -> TraceProcess:
     if process.end_ns is not None:
         return process
     return msgspec.structs.replace(process, end_ns=end_ns)
-
-
-def _lose(states: dict[str, SourceState], name: str, reason: str, lost: int = 0) -> None:
-    """Note that records of a source are missing; without a ``reason`` its own words stay."""
-    before = states.get(name) or SourceState(name=name, state="on")
-    states[name] = msgspec.structs.replace(
-        before, state="lost", reason=reason or before.reason, lost=before.lost + lost
-    )
