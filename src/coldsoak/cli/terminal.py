@@ -40,7 +40,7 @@ INTERRUPTED = 130
 _PLAINLY = "coldsoak-plainly"
 """Name of what writes a letter that an encoding lacks; registered with ``codecs``."""
 
-_PLAIN = dict(zip("µ·×–−…±°“”→✓", 'u-x--~~d"">v', strict=True))
+_PLAIN = dict(zip("µ·×–−…±°“”→✓↵", 'u-x--~~d"">v;', strict=True))
 """One letter each, so that columns stay where they are."""
 
 

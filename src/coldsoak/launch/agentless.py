@@ -61,12 +61,14 @@ def why_no_agent(executable: str, argv: tuple[str, ...], *, injected: bool) -> s
 
 def no_agent_note(children: tuple[Child, ...], main: int) -> Note:
     """Tell the user that only the wall time of this launch was measured, and why."""
-    reasons = [child.why for child in children if child.pid == main]
-    reasons += [child.why for child in children if child.why not in {*reasons, "not Python"}]
-    return Note(
-        code="no_agent",
-        text=f"only the wall time was measured: {'; '.join(reasons) or 'it ended too soon'}",
-    )
+    shown = [child for child in children if child.pid == main]
+    seen = {"not Python", *(child.why for child in shown)}
+    shown += [child for child in children if child.why not in seen]
+    reasons = [
+        f"{Path(child.argv[0]).name if child.argv else 'it'}: {child.why}" for child in shown
+    ]
+    why = "; ".join(reasons) or "it ended too soon"
+    return Note(code="no_agent", text=f"only the wall time was measured ({why})")
 
 
 def _shortened(argv: tuple[str, ...]) -> tuple[str, ...]:

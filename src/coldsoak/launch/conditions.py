@@ -50,10 +50,14 @@ def invalid_reason(conditions: Conditions, limits: Limits = DEFAULT_LIMITS) -> s
     if limits.gpu_throttled and (slow := _gpu_slowdown(conditions)):
         return f"the GPU was throttled: {slow}"
     if _beyond(conditions.throttled, limits.throttled):
-        return f"the cgroup was throttled in {conditions.throttled:.0%} of its periods"
+        return f"the cgroup was throttled in {_percent(conditions.throttled)} of its periods"
     if _beyond(conditions.foreign_cpu, limits.foreign_cpu):
-        return f"other programs used {conditions.foreign_cpu:.0%} of the CPU time"
+        return f"other programs used {_percent(conditions.foreign_cpu)} of the CPU time"
     return ""
+
+
+def _percent(share: float | None) -> str:
+    return f"{100 * (share or 0.0):.0f} %"
 
 
 def _beyond(value: float | None, limit: float | None) -> bool:

@@ -193,8 +193,8 @@ def _refusal(result: Eviction) -> UsageError:
         for name, size in result.stuck[:3]
     ]
     return UsageError(
-        f"The disk-cold state cannot be made: {result.share:.0%} of the environment's files "
-        f"stay in memory (limit {RESIDENT_LIMIT:.0%}).",
+        f"The disk-cold state cannot be made: {100 * result.share:.0f} % of the environment's files "
+        f"stay in memory (limit {100 * RESIDENT_LIMIT:.0f} %).",
         why="; ".join(lines),
         do="end the programs that use these files, install coldsoak in an environment of its own "
         "(pipx install coldsoak), or use --cold cache",

@@ -308,10 +308,10 @@ class _Session:
 
     def _extra_failed(self, this: Round, arm: Arm, launch: Launch) -> None:
         """Say that looking closer failed; the timed launches are not touched by it."""
+        of = f" of {arm.name}" if len(self.result.arms) > 1 else ""
         self._note(
             f"{this.kind}_invalid",
-            f"{this.kind} launch {launch.index} of {arm.name} does not count: "
-            f"{failures.describe(launch)}",
+            f"{this.kind} launch {launch.index}{of} does not count: {failures.describe(launch)}",
         )
 
     def _launch(self, this: Round, arm: Arm, position: int) -> Launch:

@@ -21,7 +21,7 @@ from coldsoak.report.layout import STACK_INDENT, fit
 from coldsoak.report.ledger_table import breakdowns, ledger_sheet
 from coldsoak.report.next_step import DEFAULT_RECIPE, Reading, next_step, shown_path
 from coldsoak.report.remarks import counts_line, failures, notes, sources_line
-from coldsoak.report.select import ended
+from coldsoak.report.select import command_line, ended
 from coldsoak.report.sentence import headline
 from coldsoak.report.tables import imports_sheet, phases_sheet, processes_sheet, regions_sheet
 
@@ -121,7 +121,7 @@ def caption(result: Result) -> str:
     gpus = [device.name for device in machine.devices if device.kind == "gpu"]
     place = ", ".join(filter(None, (machine.cpu, *dict.fromkeys(gpus))))
     cold = "+".join(result.options.cold)
-    parts = [" ".join(result.command), place, f"cold: {cold}"]
+    parts = [command_line(result.command), place, f"cold: {cold}"]
     return " · ".join(part for part in parts if part)
 
 

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 from coldsoak.model.result import Result
 from coldsoak.report.numbers import quantity
-from coldsoak.report.select import lead
+from coldsoak.report.select import command_line, lead
 from coldsoak.report.sheet import Column, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["Row", "listing_sheet", "unreadable_row"]
+
+COMMAND = 80
+"""Characters of a command that a row keeps."""
 
 Row = tuple[str, str, str, str]
 
@@ -38,7 +41,7 @@ def row(result: Result) -> Row:
     launches = sum(s.n for s in result.summaries)
     first = quantity(main.first) if main else quantity(summary.wall if summary else None)
     command = ("fix", *result.command) if result.kind == "fix" else result.command
-    return result.id, str(launches), first, " ".join(command) + _fate(result)
+    return result.id, str(launches), first, command_line(command, COMMAND) + _fate(result)
 
 
 def _fate(result: Result) -> str:

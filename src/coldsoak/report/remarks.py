@@ -172,7 +172,7 @@ def _shape(result: Result, summary: Summary) -> list[str]:
     lines = []
     if main.first.two_groups:
         lines.append(f"Run 0{of} falls in two separate groups: read the points, not the median.")
-    if main.first.outliers:
+    if main.first.outliers and summary.n >= INTERVAL_FROM:  # of three points one is always out
         lines.append(f"{plural(main.first.outliers, 'outlier')} in run 0{of}, labelled and kept.")
     return lines
 

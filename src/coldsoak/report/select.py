@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import statistics
 from itertools import zip_longest
 from pathlib import PurePath
@@ -19,6 +20,7 @@ __all__ = [
     "caller_of",
     "case_of",
     "case_words",
+    "command_line",
     "ended",
     "failed",
     "goal",
@@ -154,6 +156,12 @@ def timed(result: Result, arm: str) -> list[Launch]:
         and launch.round > 0
         and not launch.invalid
     ]
+
+
+def command_line(argv: Sequence[str], width: int = 200) -> str:
+    """Return a command as one would type it, on one line and of at most ``width`` characters."""
+    text = shlex.join(argv).replace("\n", "↵")
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def failed(launches: Iterable[Launch]) -> list[Launch]:

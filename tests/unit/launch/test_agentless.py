@@ -55,4 +55,4 @@ def test_the_note_gives_every_reason_once():
         Member(pid=3, ppid=1, start_ns=3, executable="/usr/bin/python3", argv=("p", "-I")),
     ]
     text = no_agent_note(agentless(members, set(), 0), 1).text
-    assert text.endswith("not Python; isolated interpreter (-I)")
+    assert text.endswith("(it: not Python; p: isolated interpreter (-I))")

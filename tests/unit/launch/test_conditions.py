@@ -17,8 +17,8 @@ from coldsoak.model.result import Conditions
     [
         (Conditions(), ""),
         (Conditions(throttled=0.05, foreign_cpu=0.75), ""),
-        (Conditions(throttled=0.06), "the cgroup was throttled in 6% of its periods"),
-        (Conditions(foreign_cpu=0.9), "other programs used 90% of the CPU time"),
+        (Conditions(throttled=0.06), "the cgroup was throttled in 6 % of its periods"),
+        (Conditions(foreign_cpu=0.9), "other programs used 90 % of the CPU time"),
         (Conditions(gpu_foreign_pids=(7, 9)), "another process was on the GPU (pid 7, 9)"),
         (
             Conditions(gpu=({"start": {}, "end": {"slowdown": ["power brake"]}},)),

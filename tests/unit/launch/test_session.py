@@ -315,7 +315,7 @@ def test_an_invalid_launch_is_replaced_in_its_round(session):
 
 
 def test_too_many_invalid_launches_stop_the_session(session):
-    bad = good(invalid="the cgroup was throttled in 50% of its periods")
+    bad = good(invalid="the cgroup was throttled in 50 % of its periods")
     with pytest.raises(NothingMeasured) as caught:
         session([good(), *[bad] * 20])
     assert "throttled" in caught.value.why
@@ -343,7 +343,7 @@ def test_what_was_measured_is_kept_when_it_stops(session):
 
 
 def test_a_machine_that_is_always_busy_is_measured_with_a_note(session):
-    busy = good(invalid="other programs used 90% of the CPU time")
+    busy = good(invalid="other programs used 90 % of the CPU time")
     result = session([busy] * 30)
     assert result.complete
     assert (result.summaries[0].n, result.summaries[0].invalid) == (10, 0)
@@ -351,7 +351,7 @@ def test_a_machine_that_is_always_busy_is_measured_with_a_note(session):
 
 
 def test_a_machine_that_becomes_busy_is_measured_when_waiting_does_not_help(session):
-    busy = good(invalid="other programs used 90% of the CPU time")
+    busy = good(invalid="other programs used 90 % of the CPU time")
     result = session([good(), *[busy] * 30])
     assert result.complete
     assert (result.summaries[0].n, result.summaries[0].invalid) == (10, 3)

@@ -449,7 +449,8 @@ def _warn_of_threads():
     if python:
         _say("warning: the imports left threads that jobs will not have: %s" % ", ".join(python))
     if native:
-        _say("the imports left %d native threads; their libraries have to make new ones" % native)
+        left = "1 native thread" if native == 1 else "%d native threads" % native
+        _say("the imports left %s; their libraries have to make new ones" % left)
 
 
 def _say(text):

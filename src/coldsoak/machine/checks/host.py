@@ -115,7 +115,7 @@ class Quota:
             yield Verdict(
                 code=self.code,
                 state="bad",
-                what=f"The CPU quota of {seen.cores:g} cores was used up in {share:.0%} of its periods.",
+                what=f"The CPU quota of {seen.cores:g} cores was used up in {100 * share:.0f} % of its periods.",
                 why="Every thread then stands still, up to 0.1 s at a time.",
                 do="Give the container more CPU, or measure outside it.",
             )
