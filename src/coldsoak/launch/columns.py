@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 from coldsoak.model.trace import DeviceOps, Events, OffCpu, Samples, Spans, Track, pack
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["Columns", "describe"]
+
+
+_LEAST = -(1 << 63)
+"""Smallest number of a column; the largest is one less than its opposite."""
 
 
 def describe(args: Mapping[str, Any]) -> str:
@@ -151,7 +155,10 @@ class Columns:
         return Events(time=time, track=track, kind=kind, value=value, name=name)
 
 
-def _columns(rows: list[Any], count: int) -> list[bytes]:
-    if not rows:
-        return [b""] * count
-    return [pack(column) for column in zip(*rows, strict=True)]
+def _columns(rows: Sequence[tuple[int, ...]], count: int) -> list[bytes]:
+    """Pack rows by column; one with a number that no column holds is of a damaged record."""
+    try:
+        packed = [pack(column) for column in zip(*rows, strict=True)]
+    except OverflowError:
+        return _columns([row for row in rows if all(_LEAST <= n < -_LEAST for n in row)], count)
+    return packed or [b""] * count

@@ -286,6 +286,17 @@ def test_a_damaged_bulk_file_costs_its_records_and_nothing_else(tmp_path, ring, 
         assert rows(trace, trace.spans, "source", "name") == [("jax", "trace")]
 
 
+def test_a_record_with_a_number_that_no_column_holds_is_left_out(tmp_path):
+    trace = make(
+        tmp_path,
+        spool.Span("jax", "trace", 10, T0, T0 + 1),
+        spool.Span("jax", "trace", 10, T0, 2**64 - 1),
+        spool.Span("point", "read_bytes", 10, T0, T0, {"value": 2**63}),
+    )
+    assert rows(trace, trace.spans, "start", "end") == [(0, 1)]
+    assert trace.events.time == b""
+
+
 def test_what_is_no_trace_is_refused(tmp_path):
     path = tmp_path / "x.gz"
     path.write_bytes(b"not gzip")
