@@ -137,6 +137,12 @@ def test_sigterm_ignored(victim):
     assert 0.8 <= launch.wall_ns / 1e9 < 1.5
 
 
+def test_a_condition_that_is_not_met_in_time_is_named(victim):
+    launch = victim("sleep", timeout_s=0.8, until="log:never printed")
+    assert launch.status == "timeout"
+    assert launch.invalid == "log:never printed was not met within 0.8 s"
+
+
 def test_stdout_closed(victim):
     assert victim("close_stdout").status == "ok"
 

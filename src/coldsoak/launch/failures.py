@@ -113,7 +113,7 @@ def _advice(arm: Arm, launch: Launch, words: str) -> str:
     if launch.status == "timeout":
         longer = "--timeout SECONDS gives it longer"
         ready = "; --until region:NAME, port:P, http:URL or log:REGEX is for one that does not end"
-        return longer + ready * (arm.case is None)
+        return longer + ready * (arm.case is None and "was not met" not in launch.invalid)
     for pattern, advice in _KNOWN:
         if pattern.search(words):
             return advice

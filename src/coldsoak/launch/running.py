@@ -284,6 +284,8 @@ class _Watch:
             ended.wall_ns = time.monotonic_ns() - ended.t0
             ended.status = ended.ended_by = "timeout"
             ended.why = f"it had not ended after {start.timeout_s:g} s"
+            if start.watcher is not None:
+                ended.why = f"{start.condition} was not met within {start.timeout_s:g} s"
         self._copy()
 
 

@@ -1,4 +1,4 @@
-"""The table of ``bench``: one row per framework, compiler, device and shape."""
+"""The table of ``bench``: one row per framework, mode, device and shape."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["bench_sheets", "cause_sheets", "checksum_state"]
 
 _LIFTED = {
     "framework": "{}",
-    "compiler": "{}",
+    "mode": "{}",
     "device": "{}",
     "shape": "size {}",
     "steady": "later runs {}",
@@ -39,10 +39,10 @@ _LIFTED = {
 }
 """Columns that move into the title when all rows say the same, and how the title says it."""
 
-_CONSTANTS = ("framework", "compiler", "device", "shape")
+_CONSTANTS = ("framework", "mode", "device", "shape")
 _CASE_COLUMNS = (
     Column("framework"),
-    Column("compiler"),
+    Column("mode"),
     Column("device"),
     Column("shape", right=True),
 )
@@ -104,7 +104,7 @@ def _sheet(result: Result, workload: str, pairs: list[tuple[Case, Summary]]) -> 
         Column(f"run 0\n{first.symbol}", right=True),
         Column(f"later\n{later.symbol}", right=True),
         Column(f"overhead\n{first.symbol}", right=True),
-        Column(f"start to\nresult {reached.symbol}", right=True),
+        Column(f"result\nafter {reached.symbol}", right=True),
         Column("rate\nFLOP/s", right=True),
         Column("steady"),
         Column("check"),

@@ -29,7 +29,7 @@ def break_even_sheet(result: Result) -> Sheet | None:
     )
     columns = (
         Column("framework"),
-        Column("compiler"),
+        Column("mode"),
         Column("device"),
         Column("shape", right=True),
         Column("pays against the CPU"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from coldsoak.model.causes import Cause
 from coldsoak.model.ledger import Evidence, Item, Ledger
 from coldsoak.report.numbers import DASH, byte_size, duration, percent, show, sum_scale
-from coldsoak.report.select import lead, spoken
+from coldsoak.report.select import goal, lead, spoken
 from coldsoak.report.sheet import Column, Sheet, bar, joined
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def ledger_sheet(result: Result, table: Breakdown) -> Sheet:
     several = table.launches > 1
     rows = [_row(part, unit.scale, digits, several=several) for part in parts]
     whole = show(table.seconds / unit.scale, digits)
-    rows.append((_whole_name(table), whole, *([""] if several else []), "100 %", ""))
+    rows.append((_whole_name(result, table), whole, *([""] if several else []), "100 %", ""))
     columns = (
         Column("cause"),
         Column(unit.symbol, right=True),
@@ -224,9 +224,9 @@ def _fold(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     return (*large, rest, *last)
 
 
-def _whole_name(table: Breakdown) -> str:
+def _whole_name(result: Result, table: Breakdown) -> str:
     return {"region": "run 0", "first result": "time to first result"}.get(
-        table.scope, "start to exit"
+        table.scope, f"start to {goal(result)}"
     )
 
 
@@ -235,8 +235,8 @@ def _title(result: Result, table: Breakdown) -> str:
     if table.scope == "region":
         name = spoken(result, table.series)
         return f"Where run 0 of {name} goes · {traced}"
-    goal = "the first result" if table.scope == "first result" else "exit"
-    return f"Where the time to {goal} goes · {traced}"
+    end = "the first result" if table.scope == "first result" else goal(result)
+    return f"Where the time to {end} goes · {traced}"
 
 
 def _looking(table: Breakdown) -> tuple[str, ...]:

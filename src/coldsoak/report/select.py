@@ -123,7 +123,7 @@ def bare(text: str) -> str:
 
 
 def case_words(case: Case) -> tuple[str, str, str, str]:
-    """Return what a bench case computes with: framework, compiler, device, shape."""
+    """Return what a bench case computes with: framework, mode, device, shape."""
     shape = " × ".join(str(size) for size in dict.fromkeys(case.shape.values()))
     return case.framework, case.compiler or "eager", case.device, shape or "–"
 

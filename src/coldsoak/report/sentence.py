@@ -86,9 +86,9 @@ def _is_slow(series: SeriesSummary) -> bool:
 
 
 def _paid(series: SeriesSummary, later: Estimate) -> str:
-    seconds = (
-        quantity(series.overhead) if series.overhead else duration(series.first.point - later.point)
-    )
+    # the overhead is negative when the runs after the first were quicker than the steady ones
+    whole = series.overhead if series.overhead and series.overhead.point > 0 else None
+    seconds = quantity(whole) if whole else duration(series.first.point - later.point)
     return f"{seconds} are paid once per process"
 
 

@@ -258,7 +258,8 @@ def phases_sheet(result: Result, summary: Summary) -> Sheet | None:
         return None
     whole = summary.wall.point
     unit, digits = sum_scale(whole)
-    named = [(_PHASES.get(name, name), e.point) for name, e in summary.phases.items()]
+    kinds = [kind for kind in summary.phases if kind != "exit" or goal(result) == "exit"]
+    named = [(_PHASES.get(kind, kind), summary.phases[kind].point) for kind in kinds]
     rows = [_phase(name, seconds, whole, unit, digits) for name, seconds in named]
     rows.append(_phase(f"start to {goal(result)}", whole, whole, unit, digits, graphic=False))
     columns = (
@@ -268,7 +269,7 @@ def phases_sheet(result: Result, summary: Summary) -> Sheet | None:
         Column("", graphic=True),
     )
     remarks = _sum_remark(result, whole, sum(seconds for _, seconds in named))
-    details = (*(_stretches(result, summary, kind) for kind in summary.phases), "")
+    details = (*(_stretches(result, summary, kind) for kind in kinds), "")
     return Sheet("Phases of the process", columns, tuple(rows), details, remarks, total=True)
 
 

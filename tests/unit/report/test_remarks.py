@@ -8,6 +8,7 @@ from coldsoak.report.markdown import markdown
 from coldsoak.report.next_step import next_step
 from coldsoak.report.remarks import counts_line, failures, notes, sources_line
 from coldsoak.report.sentence import headline
+from coldsoak.report.tables import phases_sheet
 
 
 def without_interpreters(result):
@@ -140,3 +141,13 @@ def test_an_interrupt_in_the_first_launch_is_not_called_a_failure(no_region):
     assert failures(result) == []
     assert next_step(result) == "coldsoak run -- python demo.py"
     assert "discarded" not in markdown(result)
+
+
+def test_what_comes_after_the_end_condition_is_no_part_of_the_way_to_it(no_region):
+    summary = no_region.summaries[0]
+    assert "exit" in summary.phases
+    asked = replace(no_region, options=Options(until="port:8000"))
+    names = [row[0] for row in phases_sheet(asked, summary).rows]
+    assert "exit" not in names
+    assert names[-1] == "start to port:8000"
+    assert "exit" in [row[0] for row in phases_sheet(no_region, summary).rows]

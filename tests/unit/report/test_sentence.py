@@ -50,3 +50,9 @@ def test_an_overhead_that_may_be_zero_is_not_named(one_region):
 
 def test_nothing_measured_yet(failing):
     assert headline(replace(failing, launches=())) == "Nothing has been measured yet."
+
+
+def test_what_is_paid_is_never_negative(one_region):
+    series = one_region.summaries[0].series[0]
+    below = replace(series.overhead, point=-0.2, low=None, high=None)
+    assert ": 1.84 s are paid once per process" in headline(changed(one_region, overhead=below))
