@@ -87,7 +87,8 @@ def accept(launch: Launch) -> Launch:
 
 def command_failed(arm: Arm, launch: Launch, folder: Path) -> CommandFailed:
     """Return the error for a command that fails in its very first launch."""
-    command = shlex.join(redact_command(arm.argv)) if arm.case is None else arm.name
+    typed = shlex.join(redact_command(arm.argv)).replace("\n", "↵")
+    command = typed if arm.case is None else arm.name
     words = last_words(launch)
     return CommandFailed(
         f"{command} failed in launch {launch.index}: {describe(launch)}.",

@@ -11,6 +11,8 @@ from coldsoak.report.numbers import duration, quantity
 from coldsoak.report.select import arm_of, failed, goal, lead, looked_into, spoken
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from coldsoak.model.estimate import Estimate
     from coldsoak.model.result import Result, SeriesSummary, Summary
 
@@ -29,7 +31,13 @@ def headline(result: Result) -> str:
         return _nothing(result)
     if result.kind == "bench":
         return _bench(result, measured)
-    summary = measured[0]
+    said = _run(result, measured[0])
+    if measured[0].stopped_by == "failure" and any(one.code == "salvaged" for one in result.notes):
+        return f"The command failed; until then, {said[0].lower()}{said[1:]}"
+    return said
+
+
+def _run(result: Result, summary: Summary) -> str:
     main = lead(result, summary)
     if main is None:
         return _no_region(result, summary)
@@ -51,12 +59,26 @@ def _nothing(result: Result) -> str:
 
 def _no_region(result: Result, summary: Summary) -> str:
     if summary.wall is None:
-        return "The program reads no clock and did not end, so there is no figure for it."
+        return (
+            "The program's own code reads no clock and it did not end: there is no figure for it."
+        )
     end = "to exit" if goal(result) == "exit" else f"until {goal(result)} is met"
     took = f"The program takes {quantity(summary.wall)} from start {end}"
     if not looked_into(result, summary.arm):
         return f"{took}; it could not be looked into, so that is all there is to know."
-    return f"{took}; it reads no clock, so there is no region to compare a first run in."
+    if _is_inline(result.command):
+        return f"{took}; code after -c is not looked into: in a file its clock readings are seen."
+    return f"{took}; its own code reads no clock, so there is no region to compare a first run in."
+
+
+def _is_inline(command: Sequence[str]) -> bool:
+    """Tell whether an interpreter gets its program on the command line."""
+    for word in command[1:]:
+        if not word.startswith("-"):
+            return False
+        if word == "-c":
+            return True
+    return False
 
 
 def _series(result: Result, subject: str, series: SeriesSummary, cause: str = "") -> str:

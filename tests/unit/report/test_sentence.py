@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from coldsoak.model.result import Note
 from coldsoak.report.sentence import headline
 
 
@@ -56,3 +57,17 @@ def test_what_is_paid_is_never_negative(one_region):
     series = one_region.summaries[0].series[0]
     below = replace(series.overhead, point=-0.2, low=None, high=None)
     assert ": 1.84 s are paid once per process" in headline(changed(one_region, overhead=below))
+
+
+def test_code_on_the_command_line_is_not_said_to_read_no_clock(no_region):
+    inline = replace(no_region, command=("python", "-W", "-c", "import time; time.time()"))
+    assert headline(inline).endswith("in a file its clock readings are seen.")
+    own = replace(no_region, command=("python", "tool.py", "-c", "x"))
+    assert "own code reads no clock" in headline(own)
+
+
+def test_figures_of_a_command_that_failed_begin_with_that(one_region):
+    failed = replace(one_region.summaries[0], stopped_by="failure")
+    note = Note(code="salvaged", text="no launch counts")
+    result = replace(one_region, summaries=(failed,), notes=(note,))
+    assert headline(result).startswith("The command failed; until then, the first run takes ")
