@@ -67,16 +67,18 @@ def _no_region(result: Result, summary: Summary) -> str:
     if not looked_into(result, summary.arm):
         return f"{took}; it could not be looked into, so that is all there is to know."
     if _is_inline(result.command):
-        return f"{took}; code after -c is not looked into: in a file its clock readings are seen."
+        return (
+            f"{took}; code that is in no file is not looked into: in one, its clock readings are."
+        )
     return f"{took}; its own code reads no clock, so there is no region to compare a first run in."
 
 
 def _is_inline(command: Sequence[str]) -> bool:
-    """Tell whether an interpreter gets its program on the command line."""
+    """Tell whether an interpreter gets its program on the command line or from its input."""
     for word in command[1:]:
         if not word.startswith("-"):
             return False
-        if word == "-c":
+        if word in {"-c", "-"}:
             return True
     return False
 

@@ -60,8 +60,11 @@ def test_what_is_paid_is_never_negative(one_region):
 
 
 def test_code_on_the_command_line_is_not_said_to_read_no_clock(no_region):
-    inline = replace(no_region, command=("python", "-W", "-c", "import time; time.time()"))
-    assert headline(inline).endswith("in a file its clock readings are seen.")
+    for words in (("python", "-u", "-c", "import time; time.time()"), ("python", "-")):
+        inline = replace(no_region, command=words)
+        assert headline(inline).endswith(
+            "; code that is in no file is not looked into: in one, its clock readings are."
+        )
     own = replace(no_region, command=("python", "tool.py", "-c", "x"))
     assert "own code reads no clock" in headline(own)
 
