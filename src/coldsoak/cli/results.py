@@ -42,4 +42,4 @@ def _read(store: Store, identifier: str) -> Result | Row:
     try:
         return store.load(identifier)
     except ColdsoakError as error:
-        return unreadable_row(identifier, error.what)
+        return unreadable_row(identifier, f"unreadable: {error.why or error.what}")

@@ -102,12 +102,24 @@ class Store:
         return file
 
     def identifiers(self) -> list[str]:
-        """Return the ids of all results that have a file, oldest first."""
-        if not self.results.is_dir():
-            return []
-        found = [entry for entry in self.results.iterdir() if (entry / FILE).is_file()]
+        """Return the ids of all results that have a file, oldest first.
+
+        Raises:
+            UsageError: The folder cannot be read.
+
+        """
         second = len("20261130T130000Z")
-        found.sort(key=lambda entry: (entry.name[:second], (entry / FILE).stat().st_mtime_ns))
+        try:
+            if not self.results.is_dir():
+                return []
+            found = [entry for entry in self.results.iterdir() if (entry / FILE).is_file()]
+            found.sort(key=lambda entry: (entry.name[:second], (entry / FILE).stat().st_mtime_ns))
+        except OSError as error:
+            raise UsageError(
+                f"The results in {self.results} cannot be read.",
+                why=error.strerror or str(error),
+                do="set COLDSOAK_HOME to a folder that can be read",
+            ) from error
         return [entry.name for entry in found]
 
     def find(self, reference: str | Path) -> Path:

@@ -156,5 +156,7 @@ def _stacked(sheet: Sheet, width: int) -> Layout | None:
         return None
     names = tuple(" · ".join(text for text in row[:first] if text != DASH) for row in sheet.rows)
     rest = only(sheet, list(range(first, len(columns))))
-    gap = WIDE_GAP if _total(_natural(rest), WIDE_GAP) <= width - STACK_INDENT else NARROW_GAP
-    return Layout(rest, gap, names=names)
+    for gap in (WIDE_GAP, NARROW_GAP):
+        if _total(_natural(rest), gap) <= width - STACK_INDENT:
+            return Layout(rest, gap, names=names)
+    return None

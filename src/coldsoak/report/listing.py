@@ -27,7 +27,7 @@ def listing_sheet(results: Sequence[Result | Row], folder: str, total: int) -> S
         Column("id"),
         Column("launches", right=True),
         Column("run 0", right=True),
-        Column("command"),
+        Column("command", elide=True),
     )
     hidden = total - len(rows)
     remarks = (f"{hidden} older ones are not listed: --limit {total}",) if hidden > 0 else ()
@@ -41,7 +41,7 @@ def row(result: Result) -> Row:
     launches = sum(s.n for s in result.summaries)
     first = quantity(main.first) if main else quantity(summary.wall if summary else None)
     command = ("fix", *result.command) if result.kind == "fix" else result.command
-    return result.id, str(launches), first, command_line(command, COMMAND) + _fate(result)
+    return result.id, str(launches), first, _fate(result) + command_line(command, COMMAND)
 
 
 def _fate(result: Result) -> str:
@@ -50,8 +50,8 @@ def _fate(result: Result) -> str:
         return ""
     ends = {summary.stopped_by for summary in result.summaries}
     if not ends:
-        return " (killed)"
-    return " (interrupted)" if "interrupted" in ends else " (failed)"
+        return "killed: "
+    return "interrupted: " if "interrupted" in ends else "failed: "
 
 
 def unreadable_row(identifier: str, why: str) -> Row:

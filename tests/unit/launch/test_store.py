@@ -214,3 +214,15 @@ def test_a_negative_duration_is_damage(store, tmp_path):
     with pytest.raises(FormatError, match="damaged") as caught:
         read_result(file)
     assert "wall_ns" in caught.value.why
+
+
+def test_a_folder_that_cannot_be_read_is_told(tmp_path, monkeypatch):
+    def refuse(folder):
+        raise PermissionError(13, "Permission denied")
+
+    store = Store(tmp_path)
+    store.results.mkdir()
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(UsageError, match="cannot be read") as caught:
+        store.find("last")
+    assert caught.value.why == "Permission denied"

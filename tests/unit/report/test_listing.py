@@ -11,7 +11,7 @@ def test_each_result_has_a_row_and_hidden_ones_are_told(two_devices, no_region):
     stopped = replace(two_devices, complete=False, summaries=summaries)
     sheet = listing_sheet([stopped, no_region, broken], "/data/results", 7)
     assert [row[1:] for row in sheet.rows] == [
-        ("10", "443 ms", "python demo.py (interrupted)"),
+        ("10", "443 ms", "interrupted: python demo.py"),
         ("10", "1.009 s", "python demo.py"),
         ("–", "–", "it is damaged"),
     ]
@@ -26,7 +26,7 @@ def test_each_way_to_end_early_has_a_word(two_devices):
         replace(two_devices, kind="fix"),
     ]
     assert [row[3] for row in listing_sheet(results, "/data/results", 3).rows] == [
-        "python demo.py (failed)",
-        "python demo.py (killed)",
+        "failed: python demo.py",
+        "killed: python demo.py",
         "fix python demo.py",
     ]
