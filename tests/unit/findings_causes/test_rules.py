@@ -230,6 +230,13 @@ def test_a_function_of_the_users_that_is_compiled_again(make, found):
     assert finding.settle
 
 
+def test_a_compiler_that_this_version_does_not_know_is_named_as_it_is(make, found):
+    (finding,) = found("recompiles", again(make, "mojo", "compile", "def step(x):\n    return x\n"))
+    assert finding.text.startswith("mojo made step 3 times")
+    assert finding.advice == ()
+    assert finding.settle == "The reason was not printed."
+
+
 def test_functions_of_libraries_and_quick_ones_are_left_alone(make, found):
     text = "def work(x):\n    return x\n"
     assert found("recompiles", again(make, "jax", "trace", text)) == []

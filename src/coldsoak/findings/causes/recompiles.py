@@ -81,16 +81,18 @@ def _finding(
     arm: str, function: tuple[str, str], times: int, seconds: float, reasons: tuple[str, ...]
 ) -> Finding:
     source, name = function
+    ask = _ASK.get(source, "")
+    unknown = f"The reason was not printed: {ask}" if ask else "The reason was not printed."
     return Finding(
         code=CODE,
         severity=SEVERITY,
         text=(
-            f"{_WORD[source]} made {name} {plural(times, 'time')} in one process; all but the "
+            f"{_WORD.get(source, source)} made {name} {plural(times, 'time')} in one process; all but the "
             f"first took {seconds_text(seconds)}."
         ),
         evidence=tuple(f"reason: {reason}" for reason in reasons),
-        advice=(_ASK[source],),
-        settle="" if reasons else f"The reason was not printed: {_ASK[source]}",
+        advice=(ask,) if ask else (),
+        settle="" if reasons else unknown,
         arm=arm,
         seconds=seconds,
     )
