@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from coldsoak.model.result import Result
@@ -27,7 +28,7 @@ def listing_sheet(results: Sequence[Result | Row], folder: str, total: int) -> S
         Column("id"),
         Column("launches", right=True),
         Column("run 0", right=True),
-        Column("command", elide=True),
+        Column("command", name=True),
     )
     hidden = total - len(rows)
     remarks = (f"{hidden} older ones are not listed: --limit {total}",) if hidden > 0 else ()
@@ -40,7 +41,8 @@ def row(result: Result) -> Row:
     main = lead(result, summary) if summary else None
     launches = sum(s.n for s in result.summaries)
     first = quantity(main.first) if main else quantity(summary.wall if summary else None)
-    command = ("fix", *result.command) if result.kind == "fix" else result.command
+    typed = tuple(PurePath(word).name for word in result.command[:1]) + result.command[1:]
+    command = ("fix", *typed) if result.kind == "fix" else typed
     return result.id, str(launches), first, _fate(result) + command_line(command, COMMAND)
 
 
