@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from coldsoak.errors import ColdsoakError
+from coldsoak.findings.words import plural
 from coldsoak.launch import session
 from coldsoak.launch.executor import ProcessExecutor
 from coldsoak.launch.redact import redact_arm
@@ -243,7 +244,7 @@ class _Fix:
         if asked is not None and asked < needed:
             self.options = replace(self.options, launches=needed)
             self.notes.append(
-                f"{needed} pairs instead of {asked}: with {remedies} remedies and the placebo "
+                f"{needed} pairs instead of {asked}: with {plural(remedies, 'remedy', 'remedies')} and the placebo "
                 "fewer cannot be clear"
             )
 

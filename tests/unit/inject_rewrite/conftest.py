@@ -71,7 +71,9 @@ def listener(tmp_path, monkeypatch):
     def is_the_programs(path):
         return str(path).startswith(str(tmp_path))
 
-    monkeypatch.setattr(userfiles, "is_user_file", is_the_programs)  # the test's frames are nobody's
+    monkeypatch.setattr(
+        userfiles, "is_user_file", is_the_programs
+    )  # the test's frames are nobody's
     agent = core.agent
     heard = Listener(tmp_path, agent, rewrite, readings)
     monkeypatch.setattr(agent, "emit", heard.emit)
