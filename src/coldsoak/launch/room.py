@@ -40,8 +40,6 @@ class Room:
         self._timed = False
         self.unopened: list[Arm] = []
         """Arms that were not launched at all."""
-        self.untimed: list[Arm] = []
-        """Arms without a timed launch."""
         self.untraced: list[Arm] = []
         """Arms without a traced launch, of which the causes are not known."""
 
@@ -72,17 +70,23 @@ class Room:
             fits = not self._seen or elapsed_s + due + 2 * cost <= self._budget_s
             return self._refuse(self.unopened, arm, refused=not fits)
         if this.kind == "timed" and this.number == 1:
-            fits = not self._timed or elapsed_s <= self._budget_s
-            return self._refuse(self.untimed, arm, refused=not fits)
+            return not self._timed or elapsed_s <= self._budget_s
         if this.kind == "traced" and this.number == 1:
             fits = elapsed_s + TRACED_COST * cost <= self._budget_s
             return self._refuse(self.untraced, arm, refused=not fits)
         return elapsed_s + cost <= self._budget_s
 
-    def said(self) -> list[tuple[str, str]]:
-        """Return code and text of a note for each way in which arms were left out."""
+    def said(self, untimed: Sequence[Arm]) -> list[tuple[str, str]]:
+        """Return code and text of a note for each way in which arms were left out.
+
+        Args:
+            untimed: Arms that were begun and have no timed launch that counts.
+
+        """
+        if self._budget_s is None:
+            return []
         enough = math.ceil(sum(map(self._cost, self._arms)) * _ROUNDS / 10) * 10
-        missed = self.unopened + self.untimed
+        missed = [*self.unopened, *untimed]
         blind = [one for one in self.untraced if one not in missed]
         notes = []
         if missed:
@@ -91,7 +95,7 @@ class Room:
             text = f"no time was left to look for the causes in {_names(blind)}"
             notes.append(("causes_left_out", text))
         if notes:
-            budget = max(enough, math.ceil(self._budget_s or 0) + 10)
+            budget = max(enough, math.ceil(self._budget_s) + 10)
             code, text = notes[-1]
             notes[-1] = code, f"{text}; --budget {budget} should have room for all"
         return notes

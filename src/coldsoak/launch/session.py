@@ -224,7 +224,9 @@ class _Session:
         self._stopped = reason
         while self._affordable() and self._extra(timed):
             continue
-        for code, text in self._room.said():
+        launches = self.result.launches
+        untimed = [arm for arm in self._arms if not summary.usable(launches, arm.name)]
+        for code, text in self._room.said(untimed):
             self._note(code, text)
 
     def _leave_out(self) -> None:

@@ -123,7 +123,7 @@ def _left_out(reasons: Iterable[str]) -> list[str]:
     for reason in reasons:
         alike.setdefault(_NUMBER.sub("#", reason, count=1), []).append(reason)
     return [
-        f"{plural(len(group), 'launch', 'launches')} left out and replaced: {_in_one(group)}."
+        f"{plural(len(group), 'launch', 'launches')} left out: {_in_one(group)}."
         for group in alike.values()
     ]
 

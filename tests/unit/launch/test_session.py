@@ -187,6 +187,19 @@ def test_a_bench_that_becomes_slow_stops_in_the_middle_of_its_first_round(sessio
     assert result.complete
 
 
+def test_a_row_whose_only_launch_does_not_count_is_named(session):
+    def last_one_spoilt():
+        while True:
+            yield good(invalid="the GPU was throttled" if session.now > 8.0 else "")
+
+    result = session(last_one_spoilt(), *"abc", kind="bench", budget_s=8.0, cost=1.5)
+    (missing,) = (one.arm for one in result.summaries if one.n == 0)
+    assert missing == session.executor.requests[-1].arm.name
+    assert [note.text for note in result.notes] == [
+        f"no time was left for {missing}; --budget 20 should have room for all"
+    ]
+
+
 def test_an_invalid_launch_is_not_replaced_when_the_time_is_spent(session):
     busy = good(invalid="other programs used 70 % of the CPU")
     result = session(
