@@ -38,9 +38,9 @@ _LEFT_OUT = """\
 
 **torch's mega-cache**, one file with the compile caches (`torch.compiler.save_cache_artifacts` and
 `load_cache_artifacts`). It holds the graphs and not what the C++ compiler made of them, so the
-compiler runs again. On the CPU, with torch 2.11, 2.13 and 2.14.1, a first call with the file took
-about as long as one with empty caches, and several times as long as one with a folder that was
-kept, which is what `torch.caches_on_disk` does and which can be shipped like a file.
+compiler runs again. On the CPU, with torch 2.11, 2.13 and 2.14.1, a first call with the file was
+little faster than one with empty caches, and slower than one with a folder that was kept, with 2.13
+and 2.14.1 several times. `torch.caches_on_disk` keeps the folder, which can be shipped like a file.
 `benchmarks/mega_cache.py` compares the three. It was not tried on a GPU.
 """
 
