@@ -132,7 +132,9 @@ def _connect(path: str) -> socket.socket:
         told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     except OSError as error:
         connection.close()
-        raise CommandFailed(f"No server answers on {path}.", why=error.strerror or str(error), do=_SERVE) from error
+        raise CommandFailed(
+            f"No server answers on {path}.", why=error.strerror or str(error), do=_SERVE
+        ) from error
     if struct.unpack("3i", told)[1] not in {os.geteuid(), 0}:
         connection.close()
         raise CommandFailed(f"The server on {path} is another user's.", do="Give --socket PATH.")
