@@ -208,7 +208,7 @@ class _Script:
         if self._running:
             process.main_raised(monotonic_ns(), partial(forget_file, self._globals))
             _flush_streams()
-            if sys.version_info >= (3, 14):  # it reports the exception after its tidying, not before
+            if sys.version_info >= (3, 14):  # tidies before it reports, not after
                 forget_file(self._globals)
 
 
