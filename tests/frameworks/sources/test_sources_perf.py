@@ -32,8 +32,9 @@ def test_threads_are_born_and_sampled(sampled):
     tracks = Counter(seen.rows(seen.trace.samples, "track"))
     burning = [track for track, count in tracks.items() if count >= 20]
     assert len(burning) >= 8
-    period = seen.trace.samples.period_ns
-    assert 0.4 < sum(tracks.values()) * period / 1e9 < 1.2
+    period = seen.trace.samples.period_ns / 1e9
+    burnt, ends = 8 * 0.05, 8 * 2 * period  # a sample may be missing at either end of a thread
+    assert burnt - ends <= sum(tracks.values()) * period < 1.2
 
 
 def test_the_interpreter_is_named_by_symbol(sampled):

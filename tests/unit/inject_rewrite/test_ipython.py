@@ -8,6 +8,7 @@ InteractiveShell = pytest.importorskip("IPython.core.interactiveshell").Interact
 @pytest.fixture
 def shell(listener, monkeypatch, tmp_path):
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)  # it warns where another one is active
     from coldsoak_agent import ipython
     from traitlets.config import Config
 
