@@ -8,15 +8,10 @@ the number of a region where it subtracts says which pairs must be found.
 import contextlib
 import io
 import itertools
-import sys
-import types
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-INJECT = Path(__file__).parents[2] / "src" / "coldsoak" / "inject"
 
 CLOCKS = ["time.time()", "time.perf_counter()", "time.perf_counter_ns()", "pc()", "T()", "now()"]
 STORES = ["v{n}", "o.a{n}", "d['k{n}']", "s[{n}]", "o.o.b{n}"]
@@ -92,28 +87,6 @@ NOISE = [
     "z = -1; z -= 2; z += 4; out.append(z)",
     "time.time(); pc()",
 ]
-
-
-@pytest.fixture(scope="module")
-def agent():
-    """The hooks with a list in place of the spool."""
-    sys.path.insert(0, str(INJECT))
-    from coldsoak_agent import core, readings, rewrite
-
-    records = []
-    kept = {name: core.agent.__dict__.get(name) for name in HELD}
-    core.agent.emit = core.agent.urgent = lambda *record: records.append(record)
-    core.agent.spool = types.SimpleNamespace(flush=lambda: None)
-    core.agent.mode = "timed"
-    core.agent._flushers, core.agent._at_exit, core.agent._at_fork = [], [], []
-    yield types.SimpleNamespace(records=records, readings=readings, rewrite=rewrite)
-    readings.after_fork()
-    for name, value in kept.items():
-        setattr(core.agent, name, value)
-    sys.path.remove(str(INJECT))
-
-
-HELD = ("emit", "urgent", "spool", "mode", "_flushers", "_at_exit", "_at_fork")
 
 
 def execute(code):

@@ -191,6 +191,32 @@ SCRIPTS = {
     "fds": "import os\nprint(open('sub.py').fileno())\n",
     "open-next": "import os\nprint(os.dup(0) < 10)\n",
     "frozen-main": "import __main__\nprint(__main__.__dict__ is globals())\n",
+    "lines-of-frames-that-read-clocks": (
+        "import sys, time, traceback\n"
+        "def read():\n    t = time.time()\n    return time.time() - t\n"
+        "def inner(case):\n    read()\n    print(sys._getframe().f_lineno)\n    {}[case]\n"
+        "def outer(case):\n"
+        "    for i in range(3):\n        read()\n"
+        "    print(sys._getframe().f_lineno)\n"
+        "    inner(case)\n"
+        "for case in ('a', 'b'):\n"
+        "    try:\n        outer(case)\n"
+        "    except KeyError:\n        traceback.print_exc()\n"
+        "        traceback.print_stack()\n"
+        "outer('c')\n"
+    ),
+    "debugger-in-frames-that-read-clocks": (
+        "import io, pdb, sys, time\n"
+        "def read():\n    t = time.time()\n    return time.time() - t\n"
+        "def inner(case):\n    read()\n"
+        "    pdb.Pdb(stdin=io.StringIO('next\\nup\\ndown\\nreturn\\nnext\\nnext\\nwhere\\nc\\n'),\n"
+        "            stdout=sys.stdout, nosigint=True, readrc=False).set_trace()\n"
+        "    x = 1\n    return case\n"
+        "def outer(case):\n"
+        "    for i in range(3):\n        read()\n"
+        "    y = inner(case)\n    z = 2\n    read()\n    return y, z\n"
+        "print(outer('a'), sys.gettrace())\nread()\n"
+    ),
     "recursion": "def f(): f()\ntry:\n    f()\nexcept RecursionError as e:\n    print(e)\n",
     "depth": "import sys\nd = 0\nf = sys._getframe()\nwhile f:\n    d += 1\n    f = f.f_back\nprint(d)\n",
     "del-spool": (

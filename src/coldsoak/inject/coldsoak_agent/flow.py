@@ -88,7 +88,7 @@ class Flow(Graph):
     def _bind(self, target, atoms, value=None):
         kind = type(target)
         if kind is _ast.Name:
-            self._scope.bound.add(target.id)
+            self._scope.bind(target.id)
             self._edge(atoms, self._name(target.id))
         elif kind in (_ast.Tuple, _ast.List):
             parts = value.elts if type(value) in (_ast.Tuple, _ast.List) else ()
@@ -140,7 +140,7 @@ class Flow(Graph):
             self._visit(decorator)
         names = [last_name(d.func if type(d) is _ast.Call else d) for d in node.decorator_list]
         outer = self._scope
-        outer.bound.add(node.name)
+        outer.bind(node.name)
         defaults = self._defaults(node.args)
         line = node.decorator_list[0].lineno if node.decorator_list else node.lineno
         scope = self._open("function", node.name, line)
@@ -170,11 +170,11 @@ class Flow(Graph):
     def _parameters(self, args, defaults, scope):
         scope.params = [a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]]
         for name in scope.params:
-            scope.bound.add(name)
+            scope.bind(name)
             scope.cases[name] = ("parameter", [(0, 1 << 30)])
         for extra in (args.vararg, args.kwarg):
             if extra is not None:
-                scope.bound.add(extra.arg)
+                scope.bind(extra.arg)
         for name, atoms in defaults:
             self._edge(atoms, self._name(name, scope), FLOW)
 
@@ -193,7 +193,7 @@ class Flow(Graph):
         for child in [*node.decorator_list, *node.bases, *node.keywords]:
             self._visit(child)
         outer = self._scope
-        outer.bound.add(node.name)
+        outer.bind(node.name)
         line = node.decorator_list[0].lineno if node.decorator_list else node.lineno
         scope = self._open("class", node.name, line)
         self._classes.setdefault(node.name, []).append(scope)
@@ -219,6 +219,8 @@ class Flow(Graph):
         atoms = self._visit(node.value if type(node) is _ast.DictComp else node.elt)
         self._scope = outer
         self._blocks.pop()
+        # since Python 3.12 its targets are seen in the frame around
+        outer.rebound |= scope.bound | scope.rebound
         self._edge(atoms, scope.result)
         return [scope.result]
 
@@ -240,6 +242,11 @@ class Flow(Graph):
             self._scope.fields.append(node.target.id)
         if node.value is not None:
             self._bind(node.target, self._union([node.value]), node.value)
+        return []
+
+    def visit_Delete(self, node):
+        for target in node.targets:
+            self._bind(target, [])
         return []
 
     def visit_AugAssign(self, node):
@@ -277,7 +284,7 @@ class Flow(Graph):
     def _import(self, node):
         for alias in node.names:
             name = alias.asname or alias.name.split(".")[0]
-            self._scope.bound.add(name)
+            self._scope.bind(name)
             if type(node) is _ast.ImportFrom and alias.name in WORDS | WITH_ARGUMENTS:
                 self._bits[self._name(name)] |= CLOCK
         return []
@@ -296,7 +303,7 @@ class Flow(Graph):
 
     def visit_ExceptHandler(self, node):
         if node.name:
-            self._scope.bound.add(node.name)
+            self._scope.bind(node.name)
         self._children(node)
         return []
 
@@ -311,7 +318,7 @@ class Flow(Graph):
     visit_Return = visit_Yield = visit_YieldFrom = _result
 
     def visit_TypeAlias(self, node):
-        self._scope.bound.add(node.name.id)
+        self._scope.bind(node.name.id)
         return []
 
     def visit_Match(self, node):
@@ -324,7 +331,7 @@ class Flow(Graph):
     def _pattern(self, node, atoms):
         for name in (getattr(node, "name", None), getattr(node, "rest", None)):
             if isinstance(name, str):
-                self._scope.bound.add(name)
+                self._scope.bind(name)
                 self._edge(atoms, self._name(name))
         for field in node._fields:
             value = getattr(node, field, None)
@@ -380,7 +387,7 @@ class Flow(Graph):
         scope = self._scope
         while scope.kind == "comprehension":
             scope = scope.parent
-        scope.bound.add(node.target.id)
+        scope.bind(node.target.id)
         self._edge(atoms, self._name(node.target.id, scope))
         return atoms
 

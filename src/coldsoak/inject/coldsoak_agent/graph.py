@@ -23,17 +23,21 @@ class Scope:
     """One code object of the file, with the names that it binds."""
 
     __slots__ = ("bound", "cases", "fields", "kind", "line", "method", "name", "outer", "params",
-                 "parent", "qualname", "result", "skipped")  # fmt: skip
+                 "parent", "qualname", "rebound", "result", "skipped")  # fmt: skip
 
     def __init__(self, kind, name, parent, line, result):
         self.kind, self.name, self.parent, self.line = kind, name, parent, line
         self.bound, self.outer, self.cases, self.params, self.fields = set(), {}, {}, [], []
-        self.method, self.result = False, result
+        self.method, self.result, self.rebound = False, result, set()
         self.skipped = parent is not None and parent.skipped
         self.qualname = name
         if parent is not None and parent.kind != "module":
             inner = ".<locals>." if parent.kind != "class" else "."
             self.qualname = parent.qualname + inner + name
+
+    def bind(self, name):
+        """Take note of a name that is bound here; of a second time, too."""
+        (self.rebound if name in self.bound else self.bound).add(name)
 
 
 class Graph:

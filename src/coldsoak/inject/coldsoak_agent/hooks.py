@@ -14,6 +14,7 @@ def install(agent):
     """Put the lazy hooks in place."""
     builtins.__coldsoak_clock__ = _clock
     builtins.__coldsoak_left__ = builtins.__coldsoak_right__ = _operand
+    builtins.__coldsoak_minus__ = _first
     builtins.__coldsoak_update__ = _operand
     agent.on_import("timeit", _on_timeit)
     agent.on_import("IPython.core.magics.execution", _on_timeit)
@@ -29,6 +30,10 @@ def _clock(token, function):
 
 def _operand(*args):
     return args[-1]  # no clock was read yet
+
+
+def _first(_token, left, _right):
+    return left
 
 
 def _on_timeit(module):

@@ -22,7 +22,7 @@ counter.
 """
 
 import sys
-from _thread import allocate_lock
+from _thread import RLock
 from sys import getrefcount, gettrace
 from time import monotonic_ns
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -30,10 +30,17 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from coldsoak_agent import flow, rewrite, userfiles
 from coldsoak_agent.core import agent
 
-__all__ = ["is_rewritten", "key_of", "reset", "show", "shown_file"]
+__all__ = [
+    "FRAMES", "LONG", "WALK", "WIDTH", "at_change", "code_of", "is_rewritten", "key_of", "label",
+    "opaque", "reset", "show", "shown_file",
+]  # fmt: skip
 
-_FRAMES, _WALK, _WIDTH, _VALUES = 16, 256, 60, 64
+FRAMES, WALK = 16, 256
+"""Frames of the user's in a key, and others that are passed on the way."""
+_ITEMS, _VALUES = 8, 64
 _IDLE, _MANY = 32, 20_000
+WIDTH = 60
+"""Characters that the text of a value may have."""
 _OPTIMIZED = 0x1  # inspect.CO_OPTIMIZED
 _COPIES = sys.version_info < (3, 13)  # f_locals is a copy that keeps its values alive
 _PEEKS = frozenset(("locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"))
@@ -53,24 +60,40 @@ _places = {}
 _cache = {}
 _ids = {}
 _families = {}
-_opaque = set()
+_kept = {}
+"""Values that are simple and never change, with their labels, by id."""
+opaque = set()
 """Types whose objects have no short text."""
-_lock = allocate_lock()
+_lock = RLock()  # a signal handler may read a clock, too
+_listeners = []
+LONG = (str, None, 1)
+"""The label of a text that is too long to name a case."""
+
+
+def at_change(function):
+    """Call ``function()`` whenever the same frames and values may have another key than before."""
+    _listeners.append(function)
+
+
+def _changed():
+    for function in _listeners:
+        function()
 
 
 def reset():
     """Forget the keys (in a forked child, whose file has none of them)."""
     global _lock
-    _lock = allocate_lock()
+    _lock = RLock()
     _cache.clear()
     _ids.clear()
     _families.clear()
+    _changed()
 
 
 class _Code:
     """What is known of a code object that was met on a stack."""
 
-    __slots__ = ("code", "copies", "counters", "hot", "names", "places", "user")
+    __slots__ = ("code", "copies", "counters", "hot", "names", "places", "quiet", "user")
 
     def __init__(self, code):
         self.code = code  # keeps its id() taken
@@ -78,6 +101,7 @@ class _Code:
         self.copies = bool(_COPIES and code.co_flags & _OPTIMIZED)
         self.names, self.counters, self.places = {}, set(), {}
         self.hot = self.places if self.user else None
+        self.quiet = set()  # instructions of the places that are not looked at any more
         if self.user and not (self.copies and _PEEKS.intersection(code.co_names)):
             found = rewrite.names_of(code)
             if found is None:
@@ -96,18 +120,20 @@ class _Code:
         """Let a name tell nothing any more."""
         self.names = {other: how for other, how in self.names.items() if other != name}
         self.places.clear()
+        self.quiet.clear()
+        _changed()
 
 
 class _Place:
     """An instruction of a code object, and the names that may name a case there."""
 
-    __slots__ = ("copies", "counters", "idle", "names")
+    __slots__ = ("copies", "counters", "idle", "known", "names")
 
     def __init__(self, known, line):
-        self.copies, self.counters = known.copies, known.counters
+        self.known, self.copies, self.counters = known, known.copies, known.counters
         self.names = tuple(
             name
-            for name, (_, blocks) in known.names.items()
+            for name, (_, blocks, _) in known.names.items()
             if any(first <= line <= last for first, last in blocks)
         )
         self.idle = 0
@@ -117,6 +143,9 @@ class _Place:
         self.idle += 1
         if self.idle == _IDLE:
             self.names = ()
+            places = self.known.places
+            self.known.quiet.update(lasti for lasti in places if places[lasti] is self)
+            _changed()
 
 
 def _is_user(filename):
@@ -158,7 +187,7 @@ def key_of(frame, head=()):
             places = _learn(frame.f_code).hot
         if places is None:
             skipped += 1
-            if skipped == _WALK:
+            if skipped == WALK:
                 break
         else:
             place = places.get(frame.f_lasti)
@@ -168,7 +197,7 @@ def key_of(frame, head=()):
             if place.names:
                 _values(frame, place, add)
             users += 1
-            if users == _FRAMES:
+            if users == FRAMES:
                 break
         frame = frame.f_back
     found = tuple(parts)
@@ -176,11 +205,17 @@ def key_of(frame, head=()):
     return _new_key(first, head, found) if key is None else key
 
 
+def code_of(frame):
+    """Return what is known of the code of a frame."""
+    return _codes.get(id(frame.f_code)) or _learn(frame.f_code)
+
+
 def _learn(code):
     if len(_codes) > _MANY:  # a program that makes code without end
         _codes.clear()
         _places.clear()
         _cache.clear()
+        _changed()
     known = _codes[id(code)] = _Code(code)
     _places[id(code)] = known.hot
     return known
@@ -197,19 +232,16 @@ def _values(frame, place, add):
         value = get(name)
         kind = type(value)
         if kind is str:
-            add(value if len(value) <= _WIDTH else None)
+            found = value if len(value) <= WIDTH else LONG
         elif kind is int:
-            add(None if name in place.counters else value)
-        elif value is None or kind in _opaque:
-            add(None)
-            continue
-        elif kind in _NAMED:
-            add(value.__qualname__)
-        elif kind is bool or kind is float:
-            add((kind, value))
+            found = 0 if name in place.counters else value
+        elif value is None or kind in opaque:
+            found = None
         else:
-            add(_label(value))
-        idle = False
+            found = label(value, kind)
+        add(found)
+        if found is not None:
+            idle = False
     if idle:
         place.count_idle()
     if copies:
@@ -218,17 +250,65 @@ def _values(frame, place, add):
             values.clear()  # or the copy would keep the program's arrays alive
 
 
-def _label(value):
-    """Return what a value other than a text or an integer adds to a cache key."""
+def label(value, kind):
+    """Return (type, text, how lasting) of a value, or None if it can have no text.
+
+    Values with equal labels have equal texts. How lasting: 0 if the text may become another one
+    (there is a list in the value), 2 if the value may be kept to be recognised, else 1.
+    """
+    if kind in _NAMED:
+        text = value.__qualname__
+        return (kind, text if len(text) <= WIDTH else None, 1)
+    if kind is bool:
+        return (kind, value, 2)
+    if kind is list:
+        return _label_list(value)
+    known = _kept.get(id(value))
+    if known is not None and known[0] is value:
+        return known[1]
     text = show(value)
-    return None if text is None else (type(value), text)
+    if kind in opaque:
+        return None
+    found = (kind, text, _lasting(value, kind))
+    if found[2] == 2 and kind is not float:
+        _keep(value, value, found)
+    return found
+
+
+def _label_list(value):
+    if len(value) > _ITEMS:
+        return (list, None, 0)
+    known = _kept.get(id(value))
+    shown = None if known is None else known[0]
+    if type(shown) is list and len(shown) == len(value):
+        pairs = zip(shown, value)  # noqa: B905 - Python 3.9 has no strict
+        if all([one is other for one, other in pairs]):  # noqa: C419 - faster than a generator
+            return known[1]
+    found = (list, show(value), 0)
+    if _lasting(tuple(value), tuple) == 2:
+        _keep(value, value[:], found)
+    return found
+
+
+def _keep(value, shown, found):
+    if len(_kept) > _VALUES * 16:
+        _kept.clear()
+    _kept[id(value)] = (shown, found)
+
+
+def _lasting(value, kind):
+    if kind is tuple:
+        return min([2, *(_lasting(item, type(item)) for item in value[: _ITEMS + 1])])
+    if kind is list:
+        return 0
+    return 1 if kind in _NAMED or kind in opaque or kind is ModuleType else 2
 
 
 def show(value, depth=0):
     """Return a short text for a value that can name a case, else None."""
     kind = type(value)
     if kind in (str, int, float, bool):
-        if kind is str and len(value) > _WIDTH:
+        if kind is str and len(value) > WIDTH:
             return None
         text = repr(value)
     elif kind in (tuple, list):
@@ -240,16 +320,19 @@ def show(value, depth=0):
     else:
         text = _show_known(value, kind)
         if text is None:
-            _opaque.add(kind)
-    return text if text is not None and len(text) <= _WIDTH else None
+            opaque.add(kind)
+    return text if text is not None and len(text) <= WIDTH else None
 
 
 def _show_items(value, kind, depth):
-    if len(value) > 8 or depth > 1:
+    if len(value) > _ITEMS or depth > 1:
         return None
-    texts = [show(item, depth + 1) for item in value]
-    if None in texts:
-        return None
+    texts = []
+    for item in value:
+        text = show(item, depth + 1)
+        if text is None:
+            return None
+        texts.append(text)
     inner = ", ".join(texts)
     if kind is list:
         return "[" + inner + "]"
@@ -285,8 +368,8 @@ class _Family:
 def _new_key(frame, head, found):
     with _lock:
         stack, case, skipped = [], [(None, name, text, None) for name, text in head], 0
-        while frame is not None and skipped < _WALK and len(stack) < _FRAMES:
-            known = _codes.get(id(frame.f_code)) or _learn(frame.f_code)
+        while frame is not None and skipped < WALK and len(stack) < FRAMES:
+            known = code_of(frame)
             if known.user:
                 stack.append(_where(frame))
                 case += _case(frame, known)
@@ -400,6 +483,7 @@ def _drop(family, doomed):
     if name in known.counters or len(family.seen.get(doomed, ())) > _VALUES:
         known.forget(name)
     known.counters.add(name)
+    _changed()
     merged = {}
     for shown, key in family.keys.items():
         rest = tuple(pair for pair in shown if pair[0] != name)

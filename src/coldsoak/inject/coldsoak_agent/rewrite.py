@@ -4,12 +4,13 @@ Three expressions change, in place and with their positions, so that tracebacks,
 coverage and debuggers see the file as it is:
 
     CLOCK(args)      ->  __coldsoak_clock__(token, CLOCK)(args)
+    a - x            ->  __coldsoak_minus__(token, a, x) - x
     a - b            ->  __coldsoak_left__(token, a) - __coldsoak_right__(token, b)
     x -= b, x += b   ->  x -= __coldsoak_update__(token, sign, x, b)
 
-The first hook returns what it was given unless that is a real clock; the others return their last
-argument and only look at it. So every operation of the program still happens in the program's own
-frame. The names end in two underscores, hence are not mangled inside classes. ``flow`` says which
+where ``x`` is a plain name, whose value may be asked for twice. The first hook returns what it was
+given unless that is a real clock; the others return the operand that they stand for and only look
+at it. So every operation of the program still happens in the program's own frame. The names end in two underscores, hence are not mangled inside classes. ``flow`` says which
 expressions may have to do with clocks. Annotations, and functions that a compiler reads as
 bytecode (``numba.njit``, ``torch.compile``), are left alone.
 
@@ -82,6 +83,11 @@ def rewrite(tree, filename, unique=""):
         _hook_clock(call, _token(call, scope, _text(call.func), role | shape, filename, unique))
     for node, scope in found.differences:
         token = _token(node, scope, "-", 0, filename, unique)
+        if type(node.right) is _ast.Name:
+            again = _ast.Name(id=node.right.id, ctx=_ast.Load(), **_place(node.right))
+            both = [_constant(token, node.left), node.left, again]
+            node.left = _call("__coldsoak_minus__", both, node.left)
+            continue
         node.left = _wrap("__coldsoak_left__", [_constant(token, node.left)], node.left)
         node.right = _wrap("__coldsoak_right__", [_constant(token, node.right)], node.right)
     for node, scope in found.updates:
@@ -103,8 +109,12 @@ def _hook_clock(call, token):
 
 
 def _wrap(hook, arguments, node):
+    return _call(hook, [*arguments, node], node)
+
+
+def _call(hook, arguments, node):
     name = _ast.Name(id=hook, ctx=_ast.Load(), **_place(node))
-    return _ast.Call(func=name, args=[*arguments, node], keywords=[], **_place(node))
+    return _ast.Call(func=name, args=arguments, keywords=[], **_place(node))
 
 
 def _constant(value, node):
@@ -138,14 +148,17 @@ def remember(filename, found):
     """Keep which local names of each function of a file may name a case.
 
     A name comes with whether an integer in it may just as well count the runs (the file itself
-    does not show that it names a workload), and with the lines on which it does name the case.
+    does not show that it names a workload), with the lines on which it does name the case, and with
+    whether it is a parameter that keeps what the caller gave it.
     """
     table = _files[filename] = {}
     for scope in found.scopes:
         target = scope
         while target is not None:
             names = table.setdefault((target.name, target.line), {})
-            names.update(_telling(found, scope))
+            for name, (free, blocks, keeps) in _telling(found, scope).items():
+                # lambdas of one line share the entry
+                names[name] = (free, blocks, keeps and names.get(name, (0, 0, True))[2])
             if scope.kind == "function":
                 table[target.name, target.line, "around"] = _around(found, scope)
             # since Python 3.12 a comprehension runs in the frame around it
@@ -158,7 +171,7 @@ def _telling(found, scope):
         bits = found.bits_of(scope, name) & (flow.COUNTER | flow.CASE)
         if bits != flow.COUNTER:
             free = not (bits == flow.CASE or (how == "loop" and not bits))
-            names[name] = (free, blocks)
+            names[name] = (free, blocks, how == "parameter" and name not in scope.rebound)
     return names
 
 
