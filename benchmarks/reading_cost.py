@@ -2,7 +2,8 @@
 
 Runs the same functions rewritten and plain, in turns in one process with a real agent that writes
 to a spool, and prints medians, ratios and nanoseconds for each clock, in a function called from a
-module's function (two frames) and five calls deep, with values that name a case.
+module's function (two frames), in a function that is called for each pair, and five calls deep,
+with values that name a case.
 
 Usage: ``python benchmarks/reading_cost.py``.
 """
@@ -39,6 +40,16 @@ def regions_{name}(n, device="cpu"):
         u = {clock}()
         total += in_seconds(u - t)
     return (tick() - begin) / n, total / n
+def once_{name}(shape, device):
+    t = {clock}()
+    u = {clock}()
+    return in_seconds(u - t)
+def calls_{name}(n, device="cpu"):
+    total = 0.0
+    begin = tick()
+    for _ in range(n):
+        total += once_{name}((64, 64), device)
+    return (tick() - begin) / n, total / n
 def deep_{name}(n, depth=3):
     return deep_{name}(n, depth - 1) if depth else regions_{name}(n)
 """
@@ -51,6 +62,7 @@ CLOCKS = {
 SHAPES = {
     "readings": "two readings",
     "regions": "and their difference",
+    "calls": "and a call for each pair",
     "deep": "and five frames",
 }
 
@@ -81,7 +93,7 @@ def sample(function) -> tuple[float, float]:
 
 
 def measure() -> None:
-    from coldsoak_agent import readings, rewrite
+    from coldsoak_agent import core, readings, rewrite
 
     path = str(Path(os.environ["COLDSOAK_SPOOL"]) / "program.py")
     source = "def main(function, n, report):\n    report(function(n))\n" + "".join(
@@ -94,14 +106,17 @@ def measure() -> None:
     exec(compile(source, path, "exec"), plain)
     print("ns, medians of interleaved rounds:")
     print(f"{'':40}{'bare':>7}{'hooked':>8}{'ratio':>7}{'inside':>8}{'a reading':>11}")
-    insides, wholes = [], []
+    insides, wholes, written = [], [], []
     for shape, words in SHAPES.items():
         for name in CLOCKS:
             pairs = []
             for _ in range(ROUNDS):
                 functions = plain[f"{shape}_{name}"], hooked[f"{shape}_{name}"]
                 pairs.append(tuple(map(sample, functions)))
+                begin = time.perf_counter()
                 readings.flush()
+                core.agent.spool.flush()
+                written.append((time.perf_counter() - begin) / PAIRS / 2)
             bare = statistics.median(p[0] for p, _ in pairs) * 1e9
             ours = statistics.median(h[0] for _, h in pairs) * 1e9
             inside = statistics.median(h[1] - p[1] for p, h in pairs) * 1e9
@@ -114,6 +129,7 @@ def measure() -> None:
             )
     print("inside: what the hooks add between the two readings, that is to the region itself.")
     print("a reading: all that the hooks add to a pair, halved.")
+    print(f"and {statistics.median(written) * 1e9:.0f} ns later, when it is written.")
     for what, values in (("inside a region", insides), ("in all", wholes)):
         median, worst = statistics.median(values) / BUDGET_NS, max(values) / BUDGET_NS
         print(f"of {BUDGET_NS} ns a reading, {what}: median {median:.2f}, worst {worst:.2f}")

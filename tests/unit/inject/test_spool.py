@@ -57,6 +57,29 @@ def test_whatever_is_encoded_is_json_of_the_same_value(agent_module, value):
             msgspec.json.decode(line)
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        ["reading", 7, 2, 5, 4321, 123456789012345, 123456.789012345],
+        ["reading", 7, 2, -1, 4321, 123456789012345, 1e-7],
+        ["reading", 7, 2, 5, 4321, 123456789012345, 17],
+        ["reading", 7, 2, 5, 4321, 123456789012345, math.inf],
+        ["reading", 7, 2, 5, 4321, 123456789012345, math.nan],
+        ["reading", 7, 2, None, "x", 123456789012345, 1.5],
+        ["reading", 7],
+        ["region", 7, 8, 5, 4321, 12345, 12399, 5.4e-05, "clock", "", 0, 1],
+        ["region", 7, 8, 5, 4321, 12345, 12399, math.nan, "clock", "", 0, 1],
+        ["region", -1, -1, 5, 4321, 12345, 12399, 5.4e-05, "declared", 'a "name"', 0, 1],
+        ["region", -1, -1, 5, 4321, 12345, 12399, 5.4e-05, "clock", 'a "name"', 0, 1],
+    ],
+)
+def test_frequent_records_are_written_as_any_others(record, agent_module):
+    module = agent_module("spool")
+    line = module._line(list(record), None)
+    assert json.loads(line) == json.loads(module.encode(record))
+    assert line == module.encode(record)
+
+
 def test_a_flush_that_another_thread_forestalls_writes_nothing(spool):
     class Forestalled:
         """A lock that another thread holds until it has written everything."""

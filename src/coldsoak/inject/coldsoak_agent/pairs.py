@@ -46,15 +46,15 @@ def pair(end, start, token, depth):
 
     ``depth`` is how many calls up the program's frame is.
     """
-    first, last, at = places[start >> SHIFT], places[end >> SHIFT], start & MASK
-    value = last.values[end & MASK]
+    first, last, at, to = places[start >> SHIFT], places[end >> SHIFT], start & MASK, end & MASK
+    value = last.values[to]
     odd = twins and start in twins
     if odd or first.base is not last.base or value <= first.values[at]:
         end, start = _settle(end, start)
         if end is None:
             return
-        first, last, at = places[start >> SHIFT], places[end >> SHIFT], start & MASK
-        value = last.values[end & MASK]
+        first, last, at, to = places[start >> SHIFT], places[end >> SHIFT], start & MASK, end & MASK
+        value = last.values[to]
     if first.ends[at] is None:
         first.ends[at], first.by[at] = end, token
         _pending.append(start)
@@ -68,9 +68,9 @@ def pair(end, start, token, depth):
 
         key = first.keys[at] = callers.key_of(_getframe(depth))
         first.learn(START)
-    if last.keys[end & MASK] < 0:
-        last.keys[end & MASK] = key
-    due, ns = last.due, last.ns[end & MASK]
+    if last.keys[to] < 0:
+        last.keys[to] = key
+    due, ns = last.due, last.ns[to]
     if due is None or (value if ns is None else ns) >= due:
         _is_due(first, last, end)
 
@@ -211,7 +211,7 @@ def flush():
 
 def _emit_readings(site, begin, end):
     global _next_id
-    to_ns, unit, home = site.to_ns, site.unit, stamps.home
+    to_ns, unit = site.to_ns, site.unit
     columns = [column[begin:end] for column in (site.keys, site.threads, site.ns, site.values)]
     for index, (key, thread, ns, value) in enumerate(zip(*columns), begin):  # noqa: B905
         if value is None:
@@ -221,7 +221,7 @@ def _emit_readings(site, begin, end):
             site.lonely = True
         site.ids[index] = _next_id
         agent.emit(
-            "reading", _next_id, site.id, key, thread or home,
+            "reading", _next_id, site.id, key, thread,
             int(value * to_ns) if ns is None else ns, value * unit if unit else _seconds(value),
         )  # fmt: skip
         _next_id += 1
@@ -241,7 +241,7 @@ def _region(region):
     seconds = last.values[to] - first.values[at]
     seconds = seconds * last.unit if last.unit else seconds.total_seconds()
     return (
-        first.ids[at], last.ids[to], first.keys[at], last.thread_of(to), first.ns_of(at),
+        first.ids[at], last.ids[to], first.keys[at], last.threads[to], first.ns_of(at),
         last.ns_of(to), seconds, "clock", "", ready.get(end, 0), 1,
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ is merely counted from then on.
 import builtins
 import sys
 import time
-from _thread import _local, get_ident, get_native_id
+from _thread import _local, get_native_id
 from sys import _getframe, intern
 from time import monotonic_ns
 from types import BuiltinFunctionType
@@ -62,14 +62,6 @@ _plain = 64
 """Readings whose key is found by looking at every frame, before ``callers`` is loaded for it."""
 
 
-def _main_thread():
-    """Return the id of this thread if it is the main one, which no other thread will get."""
-    return get_ident() if get_native_id() == stamps.home else None
-
-
-_main = _main_thread()
-
-
 # The hooks
 
 
@@ -93,7 +85,7 @@ def minus(token, left, right):
     """Make a region if both operands of a minus are readings; return the left one."""
     try:
         kind = type(left)
-        if kind is type(right) and kind in _numbers:
+        if kind is type(right) and (kind is float or kind in _numbers):
             end = new.get(left)
             if end is None:
                 end = find(left)
@@ -255,11 +247,10 @@ def _start(site, function):
             except IndexError:
                 site.grow(index)
                 keys[index] = key
-            if get_ident() != _main:
-                try:
-                    threads[index] = _local_id.thread
-                except AttributeError:
-                    threads[index] = _thread()
+            try:
+                threads[index] = _local_id.thread
+            except AttributeError:
+                threads[index] = _thread()
         except StopIteration:
             site.fill()
             return function()
@@ -295,11 +286,10 @@ def _end(site, function):
             except IndexError:
                 site.grow(index)
                 keys[index] = key
-            if get_ident() != _main:
-                try:
-                    threads[index] = _local_id.thread
-                except AttributeError:
-                    threads[index] = _thread()
+            try:
+                threads[index] = _local_id.thread
+            except AttributeError:
+                threads[index] = _thread()
             ns[index] = now
             values[index] = value
             number = base + index
@@ -340,8 +330,7 @@ def _begin(site, frame):
         if index >= len(site.keys):
             site.grow(index)
         site.keys[index] = key
-        if get_ident() != _main:
-            site.threads[index] = _thread()
+        site.threads[index] = getattr(_local_id, "thread", None) or _thread()
     except StopIteration:
         site.fill()
         return None
@@ -367,10 +356,7 @@ def _keep(site, index, value, ns):
 
 
 def _thread():
-    try:
-        thread = _local_id.thread
-    except AttributeError:
-        thread = _local_id.thread = get_native_id()
+    thread = _local_id.thread = get_native_id()
     return thread
 
 
@@ -401,9 +387,9 @@ def install():
 
 def after_fork():
     """Begin anew in a forked child: its spool has none of the parent's records."""
-    global _local_id, _main
+    global _local_id
     stamps.begin()
-    _local_id, _main = _local(), _main_thread()
+    _local_id = _local()
     _readers.clear()
     _sites.clear()
     pairs.after_fork()

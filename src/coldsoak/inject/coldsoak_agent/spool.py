@@ -59,8 +59,28 @@ def encode(value):
     return _text(value if isinstance(value, str) else repr(value))
 
 
+_READING = '["reading",%d,%d,%d,%d,%d,%r]'
+_REGION = '["region",%d,%d,%d,%d,%d,%d,%r,"clock","",%d,%d]'
+
+
+def _frequent(record):
+    """Return the line of a record of which there are many; None for others, and for odd values."""
+    tag = record[0]
+    try:
+        if tag == "reading" and record[6] - record[6] == 0.0:  # a number that JSON knows
+            return _READING % tuple(record[1:])
+        if tag == "region" and record[7] - record[7] == 0.0 and record[8:10] == ["clock", ""]:
+            return _REGION % (*record[1:8], *record[10:])
+    except (TypeError, ValueError, IndexError, OverflowError):
+        pass
+    return None
+
+
 def _line(record, encoder):
     """Return one record as a line; ``encoder`` is CPython's own where it can be had."""
+    line = _frequent(record)
+    if line is not None:
+        return line
     if encoder is not None:
         try:
             line = "".join(encoder(record, 0))

@@ -8,8 +8,6 @@ By value at least the latest 50,000 are found. They move from a small table, in 
 found and which the processor's caches hold, to a large one, at flushes.
 """
 
-from os import getpid
-
 from coldsoak_agent.core import agent
 
 __all__ = [
@@ -36,8 +34,6 @@ ready = {}
 """When the devices were done after a reading (CLOCK_MONOTONIC, ns), where it waited for them."""
 more = {}
 """The subtracting places and ends beyond the first that a start was paired with."""
-home = getpid()
-"""Native id of the main thread."""
 
 
 class Site:
@@ -55,7 +51,7 @@ class Site:
             None: at once.
         take: Gives each reading its index; raises StopIteration once it is full.
         keys: Ids of the series keys, -1 while there is none.
-        threads: Native ids; None for the main thread.
+        threads: Native ids.
         ns: CLOCK_MONOTONIC on the outer side; None where the value itself is that.
         values: What the program got; None until the clock has been read.
         by, ends: The place that subtracted a start first, and the number of the end it took.
@@ -119,10 +115,6 @@ class Site:
         ns = self.ns[index]
         return int(self.values[index] * self.to_ns) if ns is None else ns
 
-    def thread_of(self, index):
-        """Return the native id of the thread of a reading."""
-        return self.threads[index] or home
-
     def forget_old(self):
         """Let go of the readings that were old the last time."""
         first, last = self._from, max(self._from, self._aged - _IN_FLIGHT)
@@ -133,8 +125,6 @@ class Site:
 
 def begin():
     """Forget all places and readings: this process has none of its parent's."""
-    global home
-    home = getpid()
     for table in (places, new, old, oldest, twins, ready, more):
         table.clear()
 
@@ -160,11 +150,16 @@ def age():
     """Move readings to the next table once there are many; let go of the oldest."""
     if len(new) < _RECENT:
         return
-    for value in list(new):
-        number = new[value]
-        twin = old.setdefault(value, number)
-        if twin is not number:
-            join(old, value, number, twin)
+    values = list(new)
+    if old.keys().isdisjoint(values):
+        old.update(new)
+    else:
+        for value in values:
+            number = new[value]
+            twin = old.setdefault(value, number)
+            if twin is not number:
+                join(old, value, number, twin)
+    for value in values:  # other threads may have added some meanwhile
         del new[value]
     if len(old) < _KEPT:
         return
