@@ -352,6 +352,8 @@ def _read(frame, entered):
     latest = entered.latest
     if latest is not None and _holds(values.get, latest[1]):
         activation = latest[0]
+        if not entered.known.copies or len(values) == len(latest[1]):
+            return activation  # it is no copy, or one that holds nothing else
     else:
         labels = _labels(values, entered.kept)
         labels = tuple([found if _lasts(found) else _LOOK for found in labels])

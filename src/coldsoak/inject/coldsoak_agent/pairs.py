@@ -215,7 +215,8 @@ def _emit_readings(site, begin, end):
     columns = [column[begin:end] for column in (site.keys, site.threads, site.ns, site.values)]
     for index, (key, thread, ns, value) in enumerate(zip(*columns), begin):  # noqa: B905
         if value is None:
-            _late.append((site.id << SHIFT) + index)  # another thread is reading it just now
+            if site.ids[index] is None:  # another thread is reading it just now
+                _late.append((site.id << SHIFT) + index)
             continue
         if key < 0:
             site.lonely = True

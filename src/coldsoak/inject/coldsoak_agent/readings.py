@@ -85,7 +85,7 @@ def minus(token, left, right):
     """Make a region if both operands of a minus are readings; return the left one."""
     try:
         kind = type(left)
-        if kind is type(right) and (kind is float or kind in _numbers):
+        if (kind is float or kind in _numbers) and type(right) in _numbers:
             end = new.get(left)
             if end is None:
                 end = find(left)
@@ -146,35 +146,6 @@ for _hook in (clock, minus, left, right, update):
 # Places
 
 
-class _Place(Site):
-    """A place that reads a clock, and that is read in another way once more is known of it."""
-
-    __slots__ = ()
-
-    def learn(self, role):
-        """Let the readings be for that, too."""
-        if not self.role & role:
-            self.role |= role
-            self.renew()
-
-    def renew(self):
-        """Make the function anew that reads the clock for the program."""
-        for token, (function, _) in list(_readers.items()):
-            if _sites.get((token, (self.base, self.unit))) is self:
-                _readers[token] = (function, _reader(self, function))
-
-    def fill(self):
-        """Record no more: from its next use on the place is only counted."""
-        self.beyond += 1
-        if not self.full:
-            self.full = True
-            self.renew()
-            file, line, _, text = self.where
-            where = "%s at %s:%d" % (text, file, line)
-            text = "%s: %d readings kept, later ones counted" % (where, PER_SITE)
-            agent.note("readings_capped", text)
-
-
 def _base_of(function):
     """Return (time base, seconds per unit) of a real clock, else None."""
     found = _CLOCKS.get(function)
@@ -198,7 +169,7 @@ def _resolve(token, function, frame):
         if function not in _CLOCKS:
             _numbers.add(function.__self__)
         where = (keys.shown_file(frame.f_code.co_filename), int(line), qualname, text)
-        site = _sites[token, base] = _Place(*base, _MONOTONIC.get(base[0]), role, where)
+        site = _sites[token, base] = Site(*base, _MONOTONIC.get(base[0]), role, where, _renew)
     reader = _reader(site, function)
     _readers[token] = (function, reader)
     return reader
@@ -214,6 +185,13 @@ def _reader(site, function):
     reader = make(site, function)
     reader._torchdynamo_disable = True  # a graph ends at a clock; ours is not to be traced
     return reader
+
+
+def _renew(site):
+    """Make the functions anew that read the clock of a place: what they shall do has changed."""
+    for token, (function, _) in list(_readers.items()):
+        if _sites.get((token, (site.base, site.unit))) is site:
+            _readers[token] = (function, _reader(site, function))
 
 
 # Readings
@@ -314,7 +292,12 @@ def _with_arguments(site, function):
         else:
             index = _begin(site, _getframe(1))
             ns = monotonic_ns()
-            value = function(*args, **kwargs)
+            try:
+                value = function(*args, **kwargs)
+            except BaseException:
+                if index is not None:
+                    site.ids[index] = -1
+                raise
         if index is not None:
             _keep(site, index, value, ns)
         return value
@@ -401,9 +384,8 @@ def _count():
     """Say how often the capped places were read in all."""
     for site in list(_sites.values()):
         if site.beyond:
-            file, line, _, text = site.where
             total = PER_SITE + site.beyond
-            agent.note("readings_total", "%s at %s:%d: %d readings" % (text, file, line, total))
+            agent.note("readings_total", "%s: %d readings" % (site.text(), total))
 
 
 _told = []

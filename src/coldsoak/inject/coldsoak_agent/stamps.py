@@ -55,47 +55,49 @@ class Site:
         ns: CLOCK_MONOTONIC on the outer side; None where the value itself is that.
         values: What the program got; None until the clock has been read.
         by, ends: The place that subtracted a start first, and the number of the end it took.
-        ids: Ids of the records.
+        ids: Ids of the records; -1 where the clock raised and there is none.
         written: How many were handed to the spool.
 
     """
 
     __slots__ = (
-        "_aged",
-        "_counter",
-        "_from",
-        "base",
-        "beyond",
-        "by",
-        "due",
-        "ends",
-        "full",
-        "id",
-        "ids",
-        "keys",
-        "lonely",
-        "ns",
-        "role",
-        "take",
-        "threads",
-        "to_ns",
-        "unit",
-        "values",
-        "where",
-        "written",
+        "_aged", "_counter", "_from", "_renew", "base", "beyond", "by", "due", "ends", "full", "id",
+        "ids", "keys", "lonely", "ns", "role", "take", "threads", "to_ns", "unit", "values",
+        "where", "written",
     )  # fmt: skip
 
-    def __init__(self, base, unit, to_ns, role, where):
-        self.id = len(places)
+    def __init__(self, base, unit, to_ns, role, where, renew):
+        """Note the place; ``renew(site)`` makes what reads the clock there anew."""
         self.base, self.unit, self.to_ns, self.role, self.where = base, unit, to_ns, role, where
         self.lonely = self.full = False
         self.due, self.beyond, self.written, self._aged, self._from = None, 0, 0, 0, 0
-        self._counter = iter(range(PER_SITE))
+        self._counter, self._renew = iter(range(PER_SITE)), renew
         self.take = self._counter.__next__
         self.ids, self.threads, self.ns, self.values = [], [], [], []
         self.keys, self.by, self.ends = [], [], []
         places.append(self)
+        self.id = places.index(self)  # not its length, which other threads change
         agent.emit("site", self.id, *where)
+
+    def learn(self, role):
+        """Let the readings be for that, too."""
+        if not self.role & role:
+            self.role |= role
+            self._renew(self)
+
+    def fill(self):
+        """Record no more: from its next use on the place is only counted."""
+        self.beyond += 1
+        if not self.full:
+            self.full = True
+            self._renew(self)
+            kept = "%s: %d readings kept, later ones counted" % (self.text(), PER_SITE)
+            agent.note("readings_capped", kept)
+
+    def text(self):
+        """Return where that is, for people."""
+        file, line, _, text = self.where
+        return "%s at %s:%d" % (text, file, line)
 
     def taken(self):
         """Return how many readings have begun."""
