@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from coldsoak.findings.words import plural
 from coldsoak.remedies.base import Change, Verified
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def cache_files(folder: Path, rest: Verified) -> Verified:
     if not files:
         return Verified(effect=False, proof=f"nothing was written to {folder.name}")
     size = sum(file.stat().st_size for file in files)
-    text = f"{len(files)} files, {size / 2**20:.1f} MiB in the cache"
+    text = f"{plural(len(files), 'file')}, {size / 2**20:.1f} MiB in the cache"
     return Verified(effect=True, proof=text + (f"; {rest.proof}" if rest.effect else ""))
 
 
