@@ -3,21 +3,24 @@
 ``keys.key_of`` looks at every frame of the stack and at the values in them. Here a tree remembers
 its answers: from the outermost frame inwards, each step is a code object with the labels of those
 parameters that it never binds again, then the instruction at which it stands with the labels of its
-other case values. The innermost step has the key.
+other case values. The innermost step has the key, and gets it only if looking at everything again
+leads to the same step.
 
 A function's frame gets a mark, the node of the tree at which it was found. While the function runs,
 those parameters stay what they are, and its callers stand still. So its own parameters are not read
 again, and where the callers cannot have changed either, the walk ends at the mark. What may change
 all the same is looked at each time: names in modules and classes, names that a closure shares,
-loop targets of the function itself, lists, functions (they may be renamed). Generators and
-coroutines may be resumed by others, so for theirs, and below any such value, the walk goes on.
+loop targets of the function itself, lists. Generators and coroutines may be resumed by others, so
+for theirs, and below any such value, the walk goes on.
 
 The mark is the frame's ``f_trace``, because that dies with the frame and keeps nothing alive. The
 interpreter uses it only while a Python trace function is set, and the mark then answers as if there
-were none. Debuggers put theirs in its place. While such a function is set, all is left to ``keys``.
-Before Python 3.10 a frame with an ``f_trace`` had wrong line numbers, so nothing is marked there.
+were none. Debuggers put theirs in its place. While such a function is set, nothing is marked and
+``keys`` is asked. Before Python 3.10 a frame with an ``f_trace`` had wrong line numbers, so nothing
+is marked there, and every walk goes to the end.
 
-Limits: what is written into the ``f_locals`` of a running caller (Python 3.13) is not seen.
+Limits: what is written into the ``f_locals`` of a running caller (Python 3.13), and a new name for a
+function that a running caller was given, are not seen while that runs.
 """
 
 import sys
@@ -66,7 +69,7 @@ class _Entered:
             for name, (_, _, keeps) in known.names.items()
             if keeps and name in own and code.co_flags & _OPTIMIZED
         )
-        self.latest = None  # (activation, its names and values), to tell them by identity
+        self.latest = (None, ())  # an activation, its names and values, to tell it by identity
         self.activations = {}  # labels of the kept parameters -> _Activation
 
 
@@ -117,7 +120,7 @@ class _Spot:
         )
         shared = {*code.co_cellvars, *code.co_freevars}
         self.stable = code.co_flags & _OPTIMIZED and not any(n in shared for n, _ in self.names)
-        self.latest = None
+        self.latest = (None, ())
         self.cases = {}  # labels -> _Case
         self.case = None if self.names else _Case(self, (), every)
 
@@ -349,29 +352,33 @@ def _count_node():
 def _read(frame, entered):
     """Return the activation of a frame for what its parameters hold."""
     values = frame.f_locals
-    latest = entered.latest
-    if latest is not None and _holds(values.get, latest[1]):
-        activation = latest[0]
-        if not entered.known.copies or len(values) == len(latest[1]):
-            return activation  # it is no copy, or one that holds nothing else
-    else:
+    latest, held = entered.latest
+    for name, value in held:
+        if values[name] is not value:
+            latest = None
+            break
+    if latest is not None and (not entered.known.copies or len(values) == len(held)):
+        return latest  # it is no copy, or one that holds nothing else
+    if latest is None:
         labels = _labels(values, entered.kept)
         labels = tuple([found if _lasts(found) else _LOOK for found in labels])
-        activation = _activation(entered, labels)
-        if activation.holds:
-            entered.latest = _held(activation, values, labels, entered.kept)
+        latest = _activation(entered, labels)
+        if latest.holds:
+            entered.latest = _held(latest, values, labels, entered.kept)
     if entered.known.copies and getrefcount(values) <= 3:  # the frame, this function, the argument
         values.clear()  # or the copy would keep the program's arrays alive
-    return activation
+    return latest
 
 
 def _vary(spot, frame):
     """Return the case of a spot for what its names hold now."""
     values = frame.f_locals
-    latest = spot.latest
-    if latest is not None and _holds(values.get, latest[1]):
-        case = latest[0]
-    else:
+    case, held = spot.latest
+    for name, value in held:
+        if values.get(name) is not value:
+            case = None
+            break
+    if case is None:
         labels = _labels(values, spot.names)
         case = spot.cases.get(labels)
         if case is None:
@@ -382,13 +389,6 @@ def _vary(spot, frame):
     if spot.copies and getrefcount(values) <= 3:
         values.clear()
     return case
-
-
-def _holds(get, held):
-    for name, value in held:  # noqa: SIM110 - a generator would take twice as long
-        if get(name) is not value:
-            return False
-    return True
 
 
 def _may_hold(labels, names):
@@ -404,7 +404,7 @@ def _held(what, values, labels, names):
     for (name, _), found in zip(names, labels):  # noqa: B905
         value = values.get(name)
         if found is None and value is not None:
-            return None
+            return (None, ())
         held.append((name, value))
     return (what, held)
 

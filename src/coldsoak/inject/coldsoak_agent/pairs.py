@@ -14,7 +14,7 @@ from time import monotonic_ns
 from coldsoak_agent import stamps
 from coldsoak_agent.core import agent
 from coldsoak_agent.flow import END, START
-from coldsoak_agent.stamps import MASK, SHIFT, more, places, ready, twins
+from coldsoak_agent.stamps import MASK, SHIFT, TWIN, more, places, ready, twins
 
 __all__ = [
     "add_region", "after_fork", "flush", "lefts", "pair", "pair_update", "ready_ns", "wait",
@@ -48,20 +48,15 @@ def pair(end, start, token, depth):
     """
     first, last, at, to = places[start >> SHIFT], places[end >> SHIFT], start & MASK, end & MASK
     value = last.values[to]
-    odd = twins and start in twins
-    if odd or first.base is not last.base or value <= first.values[at]:
-        end, start = _settle(end, start)
+    if first.ends[at] is None and first.base is last.base and value > first.values[at]:
+        first.ends[at], first.by[at] = end, token
+        _pending.append(start)
+    else:
+        end, start = _settle(end, start, token)
         if end is None:
             return
         first, last, at, to = places[start >> SHIFT], places[end >> SHIFT], start & MASK, end & MASK
         value = last.values[to]
-    if first.ends[at] is None:
-        first.ends[at], first.by[at] = end, token
-        _pending.append(start)
-    elif _is_new(first, start, end, token):
-        _pending.append((end, start))
-    else:
-        return
     key = first.keys[at]
     if key < 0:
         from coldsoak_agent import callers
@@ -75,8 +70,11 @@ def pair(end, start, token, depth):
         _is_due(first, last, end)
 
 
-def _settle(end, start):
-    """Return the end and the start in order; of two readings with one value, take the fitting one."""
+def _settle(end, start, token):
+    """Return the end and the start of a pair in order, if there is to be a region between them.
+
+    Of two readings with one value, that of the end's thread is the start.
+    """
     if end == start:
         start = twins.get(end)
     if start is None or places[start >> SHIFT].base is not places[end >> SHIFT].base:
@@ -86,6 +84,14 @@ def _settle(end, start):
     twin = twins.get(start)
     if twin is not None and _thread_of(start) != _thread_of(end) == _thread_of(twin):
         start = twin
+    first, at = places[start >> SHIFT], start & MASK
+    if first.ends[at] is None or first.ends[at] == TWIN:
+        first.ends[at], first.by[at] = end, token
+        _pending.append(start)
+    elif _is_new(first, start, end, token):
+        _pending.append((end, start))
+    else:
+        return None, None
     return end, start
 
 

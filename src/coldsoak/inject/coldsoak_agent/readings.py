@@ -67,7 +67,10 @@ _plain = 64
 
 def clock(token, function, depth=1):
     """Return ``function``, or what reads it for us if it is a real clock."""
-    known, reader = _readers.get(token, _NOTHING)
+    try:
+        known, reader = _readers[token]
+    except KeyError:
+        known, reader = _readers[token] = _NOTHING
     if known is function:
         return reader
     if type(function) is not BuiltinFunctionType:
@@ -84,8 +87,8 @@ def clock(token, function, depth=1):
 def minus(token, left, right):
     """Make a region if both operands of a minus are readings; return the left one."""
     try:
-        kind = type(left)
-        if (kind is float or kind in _numbers) and type(right) in _numbers:
+        kind, other = type(left), type(right)
+        if (kind is float or kind in _numbers) and (kind is other or other in _numbers):
             end = new.get(left)
             if end is None:
                 end = find(left)

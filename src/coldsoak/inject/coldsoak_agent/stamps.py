@@ -11,7 +11,7 @@ found and which the processor's caches hold, to a large one, at flushes.
 from coldsoak_agent.core import agent
 
 __all__ = [
-    "MASK", "PER_SITE", "SHIFT", "Site", "age", "begin", "find", "join", "more", "new", "old",
+    "MASK", "PER_SITE", "SHIFT", "TWIN", "Site", "age", "begin", "find", "join", "more", "new", "old",
     "places", "ready", "twins",
 ]  # fmt: skip
 
@@ -19,6 +19,8 @@ PER_SITE = 10_000
 """Readings of one place that are recorded; later ones are counted."""
 SHIFT = 14
 MASK = (1 << SHIFT) - 1
+TWIN = -1
+"""Stands for the end of a start that has a twin and no end yet."""
 _RECENT, _KEPT = 1000, 50_000
 _STEP = 64
 _IN_FLIGHT = 64
@@ -145,6 +147,9 @@ def join(table, value, number, twin):
     """Keep two readings that gave one value, and no longer chain."""
     twins[twin] = None
     twins[number] = twin
+    ends, index = places[number >> SHIFT].ends, number & MASK
+    if ends[index] is None:
+        ends[index] = TWIN
     table[value] = number
 
 
