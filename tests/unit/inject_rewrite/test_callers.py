@@ -2,13 +2,11 @@
 
 import gc
 import itertools
-import sys
 import threading
 
 import pytest
 
 READ = "import time\ndef read():\n    t = time.perf_counter()\n    return time.perf_counter() - t < 0\n"
-marks = pytest.mark.skipif(sys.version_info < (3, 10), reason="frames are not marked")
 
 
 def cases(listener):
@@ -81,7 +79,6 @@ def test_a_renamed_function_has_the_name_under_which_it_was_passed(listener):
     assert names[4:] == ["play"] * 4
 
 
-@marks
 def test_what_stays_is_not_looked_at_again(listener, slow_calls):
     listener.run(
         READ + "def bench(shape, device):\n"
@@ -177,7 +174,6 @@ def test_coroutines_that_others_resume(listener):
     assert [len(runs) for runs in listener.series().values()] == [5, 5, 5]
 
 
-@marks
 def test_places_are_given_up_after_32_readings_of_them(listener):
     module = listener.run(
         READ + "def bench(model, late=None):\n    read()\n"
@@ -209,7 +205,6 @@ def test_a_program_with_few_readings_does_without(listener, slow_calls, monkeypa
 # What the program can see
 
 
-@marks
 def test_line_numbers_stay_right(listener):
     module = listener.run(
         "import sys, traceback\n" + READ + "def outer(n):\n"
@@ -247,7 +242,6 @@ def test_a_trace_function_that_comes_later_sees_what_it_would(listener):
     assert all(name != "late" for _, name, _ in hooked)
 
 
-@marks
 def test_a_mark_is_no_trace_function(listener):
     module = listener.run(
         "import sys\n" + READ + "def bench(case):\n    read()\n    return sys._getframe().f_trace\n"

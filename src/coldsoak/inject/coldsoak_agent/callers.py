@@ -16,14 +16,13 @@ for theirs, and below any such value, the walk goes on.
 The mark is the frame's ``f_trace``, because that dies with the frame and keeps nothing alive. The
 interpreter uses it only while a Python trace function is set, and the mark then answers as if there
 were none. Debuggers put theirs in its place. While such a function is set, nothing is marked and
-``keys`` is asked. Before Python 3.10 a frame with an ``f_trace`` had wrong line numbers, so nothing
-is marked there, and every walk goes to the end.
+``keys`` is asked. Before Python 3.10 a frame with an ``f_trace`` had wrong line numbers, so this
+module is not used there.
 
 Limits: what is written into the ``f_locals`` of a running caller (Python 3.13), and a new name for a
 function that a running caller was given, are not seen while that runs.
 """
 
-import sys
 from sys import getrefcount, gettrace
 
 from coldsoak_agent import keys
@@ -31,7 +30,6 @@ from coldsoak_agent.keys import FRAMES, LONG, WALK, WIDTH, code_of, label, opaqu
 
 __all__ = ["key_of"]
 
-_MARKS = sys.version_info >= (3, 10)
 _OPTIMIZED, _RESUMED = 0x1, 0x20 | 0x80 | 0x100 | 0x200
 """Flags of the code of functions, and of generators and coroutines of all kinds (``inspect.CO_…``)."""
 _NEAR, _FAR, _FAR_WALKS = 32, 1000, 200
@@ -90,7 +88,7 @@ class _Activation:
         self.whole = entered.root if entered.whole else None  # nothing above need be looked at
         self.keys = {}  # instruction -> id of the key, where nothing else can have changed
         known = len(labels) == len(entered.kept)
-        self.marks = _MARKS and known and (entered.whole or labels != ())
+        self.marks = known and (entered.whole or labels != ())
         self.look = {pair for pair, found in zip(entered.kept, labels) if found is _LOOK}  # noqa: B905
         self.tells = any(map(_tells, labels))
         self.idle = labels != () and not self.tells
@@ -289,7 +287,7 @@ def _may_go_on(length):
     global _far_left
     if length == _NEAR + 1:
         _far_left -= 1
-    return _MARKS and _far_left >= 0 and length < _FAR
+    return _far_left >= 0 and length < _FAR
 
 
 def _enter(callers, frame, trusting=True):

@@ -59,9 +59,9 @@ def pair(end, start, token, depth):
         value = last.values[to]
     key = first.keys[at]
     if key < 0:
-        from coldsoak_agent import callers
+        from coldsoak_agent import readings
 
-        key = first.keys[at] = callers.key_of(_getframe(depth))
+        key = first.keys[at] = readings.key_of(_getframe(depth))
         first.learn(START)
     if last.keys[to] < 0:
         last.keys[to] = key

@@ -58,7 +58,7 @@ _sites = {}
 _numbers = {float, int}
 """Types of the values that clocks gave."""
 _local_id = _local()
-_plain = 64
+_plain = 64 if sys.version_info >= (3, 10) else sys.maxsize
 """Readings whose key is found by looking at every frame, before ``callers`` is loaded for it."""
 
 
