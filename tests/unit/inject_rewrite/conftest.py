@@ -66,7 +66,7 @@ class Listener:
 @pytest.fixture
 def listener(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(INJECT))
-    from coldsoak_agent import core, readings, rewrite, userfiles
+    from coldsoak_agent import callers, core, readings, rewrite, userfiles
 
     def is_the_programs(path):
         return str(path).startswith(str(tmp_path))
@@ -74,6 +74,8 @@ def listener(tmp_path, monkeypatch):
     monkeypatch.setattr(
         userfiles, "is_user_file", is_the_programs
     )  # the test's frames are nobody's
+    monkeypatch.setattr(callers, "_far_left", callers._FAR_WALKS)  # earlier tests use it up
+
     agent = core.agent
     heard = Listener(tmp_path, agent, rewrite, readings)
     monkeypatch.setattr(agent, "emit", heard.emit)
