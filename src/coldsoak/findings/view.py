@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from coldsoak.findings.source import Source
 from coldsoak.stats.series import by_series
-from coldsoak.stats.summary import usable
+from coldsoak.stats.summary import lead, usable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,11 +74,7 @@ class View:
 
     def lead(self, summary: Summary) -> SeriesSummary | None:
         """Return the series with the largest cold overhead, else the slowest run 0."""
-
-        def rank(one: SeriesSummary) -> tuple[float, float]:
-            return (one.overhead.point if one.overhead else 0.0, one.first.point)
-
-        return max(summary.series, key=rank, default=None)
+        return lead(summary.series)
 
     def each(self) -> Iterator[tuple[str, Series, SeriesSummary]]:
         """Yield arm, series and summary of everything that was timed, in program order."""

@@ -7,6 +7,7 @@ from statistics import median as middle
 from typing import TYPE_CHECKING, NamedTuple
 
 from coldsoak.stats.series import executions_of, first_ended
+from coldsoak.stats.summary import lead
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,19 +63,10 @@ class Goal(NamedTuple):
 
 def goal_for(result: Result, wanted: GoalName | None) -> Goal:
     """Choose the goal: what the user asked for, else the first result, else the exit."""
-    series = _lead(result)
+    best = lead(series for summary in result.summaries for series in summary.series)
     if wanted is None:
-        wanted = "first-result" if series else "exit"
-    return Goal(wanted, series)
-
-
-def _lead(result: Result) -> str:
-    """Return the series with the largest cold overhead, else the slowest first run."""
-    found = [series for summary in result.summaries for series in summary.series]
-    if not found:
-        return ""
-    best = max(found, key=lambda s: (s.overhead.point if s.overhead else 0.0, s.first.point))
-    return best.series
+        wanted = "first-result" if best else "exit"
+    return Goal(wanted, best.series if best else "")
 
 
 def _medians(ledgers: Iterable[Ledger], *, cold: bool) -> dict[Cause, float]:

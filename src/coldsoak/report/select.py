@@ -8,6 +8,8 @@ from itertools import zip_longest
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from coldsoak.stats import summary as summaries
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -139,10 +141,7 @@ def by_order(result: Result, summary: Summary) -> list[SeriesSummary]:
 
 def lead(result: Result, summary: Summary) -> SeriesSummary | None:
     """Return the series to speak of first: the largest cold overhead, else the slowest run 0."""
-    ordered = by_order(result, summary)
-    if not ordered:
-        return None
-    return max(ordered, key=lambda s: (s.overhead.point if s.overhead else 0.0, s.first.point))
+    return summaries.lead(by_order(result, summary))
 
 
 def timed(result: Result, arm: str) -> list[Launch]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from coldsoak.model.estimate import Estimate
     from coldsoak.model.result import Execution
 
-__all__ = ["FAILURES", "order_effect", "summarise", "trend", "usable"]
+__all__ = ["FAILURES", "lead", "order_effect", "summarise", "trend", "usable"]
 
 FAILURES = frozenset({"failed", "killed", "timeout", "not started"})
 """Statuses of a launch that gives no observation."""
@@ -54,6 +54,15 @@ def summarise(
     names = [arm.name for arm in result.arms] or sorted({one.arm for one in result.launches})
     return tuple(
         _summarise_arm(result, name, (stopped_by or {}).get(name), effect) for name in names
+    )
+
+
+def lead(rows: Iterable[SeriesSummary]) -> SeriesSummary | None:
+    """Return the series to speak of first: the largest cold overhead, else the slowest run 0."""
+    return max(
+        rows,
+        key=lambda row: (row.overhead.point if row.overhead else 0.0, row.first.point),
+        default=None,
     )
 
 

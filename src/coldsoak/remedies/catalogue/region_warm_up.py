@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from coldsoak.findings.words import seconds_text
 from coldsoak.model.causes import Cause
+from coldsoak.stats.summary import lead
 
 if TYPE_CHECKING:
     from coldsoak.model.recipe import RemedyKind
-    from coldsoak.model.result import Series, SeriesSummary
     from coldsoak.remedies.base import Context
 
 __all__ = ["WarmUpCall"]
@@ -43,32 +43,18 @@ class WarmUpCall:
 
     def text(self, context: Context) -> str:
         """Name the region, what moves, and the case that the call must have."""
-        found = _most_paid_once(context)
-        if found is None:
+        diagnosis = context.diagnosis
+        best = lead(row for summary in diagnosis.summaries[:1] for row in summary.series)
+        series = next((one for one in diagnosis.series if best and one.id == best.series), None)
+        if best is None or series is None or best.overhead is None:
             return ""
-        series, summary = found
-        paid = summary.overhead.point if summary.overhead else 0.0
-        if paid < max(LEAST_S, LEAST_SHARE * summary.first.point):
+        paid = best.overhead.point
+        if paid < max(LEAST_S, LEAST_SHARE * best.first.point):
             return ""
         case = ", ".join(f"{name}={value}" for name, value in series.case.items())
         same = f"with {case}" if case else "with the same shapes"
         return (
             f"One call of what {series.label} times, {same}, before its clock starts moves up to "
-            f"{seconds_text(paid)} out of the first run of {seconds_text(summary.first.point)}. The first "
+            f"{seconds_text(paid)} out of the first run of {seconds_text(best.first.point)}. The first "
             "result comes no earlier."
         )
-
-
-def _most_paid_once(context: Context) -> tuple[Series, SeriesSummary] | None:
-    """Return the region whose process pays most once."""
-    series = {one.id: one for one in context.diagnosis.series}
-    rows = [
-        row
-        for summary in context.diagnosis.summaries[:1]
-        for row in summary.series
-        if row.overhead is not None and row.series in series
-    ]
-    if not rows:
-        return None
-    best = max(rows, key=lambda row: row.overhead.point if row.overhead else 0.0)
-    return series[best.series], best
