@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from coldsoak.errors import CommandFailed
 from coldsoak.launch.command import find_python, resolve
@@ -11,13 +11,14 @@ from coldsoak.model.recipe import Preheat
 from coldsoak.remedies.apply import INJECT
 from coldsoak.remedies.base import Change, Verified
 from coldsoak.remedies.evidence import stages
+from coldsoak.remedies.setting import Setting
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from coldsoak.remedies.base import Context, Seen
 
-__all__ = ["memo_change", "memo_file", "record_memo", "verify_memo"]
+__all__ = ["Memo", "memo_file", "record_memo", "verify_memo"]
 
 _RECORD = """\
 import sys
@@ -33,14 +34,23 @@ _TIMEOUT_S = 600.0
 """A trial that hangs is given up by torch after a minute; there are about ten."""
 
 
+class Memo(Setting):
+    """A remedy that has a stage of preheat replay answers, which are recorded when it is prepared."""
+
+    stage: ClassVar[str]
+
+    def prepare(self, context: Context) -> None:
+        """Record the answers."""
+        record_memo(context, self.stage)
+
+    def change(self, context: Context) -> Change:
+        """Name the record to the stage."""
+        return Change(preheat=Preheat(memos={self.stage: str(memo_file(context, self.stage))}))
+
+
 def memo_file(context: Context, stage: str) -> Path:
     """Return where the answers for a stage of preheat are kept."""
     return context.store / "memos" / f"{stage}.json"
-
-
-def memo_change(context: Context, stage: str) -> Change:
-    """Return the change that has a stage replay its answers."""
-    return Change(preheat=Preheat(memos={stage: str(memo_file(context, stage))}))
 
 
 def record_memo(context: Context, stage: str) -> None:

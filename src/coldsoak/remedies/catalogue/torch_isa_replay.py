@@ -6,24 +6,20 @@ from typing import TYPE_CHECKING
 
 from coldsoak.model.causes import Cause
 from coldsoak.remedies.base import Verified
-from coldsoak.remedies.memos import memo_change, record_memo, verify_memo
-from coldsoak.remedies.setting import Setting
+from coldsoak.remedies.memos import Memo, verify_memo
 
 if TYPE_CHECKING:
     from coldsoak.model.result import Launch
-    from coldsoak.remedies.base import Change, Context, Seen
+    from coldsoak.remedies.base import Context, Seen
 
 __all__ = ["RecordedTrials", "keeps_trials", "trials_of"]
 
-STAGE = "isa"
 KEPT_SINCE = (2, 14)
 """torch writes a file beside each trial that loaded, and looks for it."""
-
-
 _LOADS = "cdll.LoadLibrary("
 
 
-class RecordedTrials(Setting):
+class RecordedTrials(Memo):
     """Answer Inductor's trials of vector instructions from a record.
 
     Up to torch 2.13 a process that compiles for the processor starts a Python process for each set
@@ -42,6 +38,7 @@ class RecordedTrials(Setting):
     needs = ("torch",)
     covers = ("torch.vec_isa_ok",)
     packages = ("torch",)
+    stage = "isa"
 
     def applies(self, context: Context) -> str:
         """Want a torch that makes the trials in each process, and a command that makes some."""
@@ -52,17 +49,9 @@ class RecordedTrials(Setting):
             return "the command makes no trials of vector instructions"
         return super().applies(context)
 
-    def prepare(self, context: Context) -> None:
-        """Make the trials once."""
-        record_memo(context, STAGE)
-
-    def change(self, context: Context) -> Change:
-        """Name the record to the stage."""
-        return memo_change(context, STAGE)
-
     def verify(self, context: Context, seen: Seen) -> Verified:
         """Count the answers, and the child processes that are gone."""
-        told = verify_memo(context, seen, STAGE)
+        told = verify_memo(context, seen, self.stage)
         if not told.effect:
             return told
         before, after = trials_of(seen.before), trials_of(seen.launch)

@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldsoak.model.causes import Cause
-from coldsoak.remedies.memos import memo_change, record_memo, verify_memo
-from coldsoak.remedies.setting import Setting
+from coldsoak.remedies.memos import Memo, verify_memo
 
 if TYPE_CHECKING:
-    from coldsoak.remedies.base import Change, Context, Seen, Verified
+    from coldsoak.remedies.base import Context, Seen, Verified
 
 __all__ = ["RecordedKeys"]
 
-STAGE = "keys"
 KEYS = ("torch_key", "triton_key")
 LOOK_UP = frozenset({Cause.CACHE_LOOKUP, Cause.COMPILE})
 
 
-class RecordedKeys(Setting):
+class RecordedKeys(Memo):
     """Take the keys of torch's and Triton's compile caches from a record.
 
     Before its first look into the cache, each process reads and hashes all source files of torch, and
@@ -35,6 +33,7 @@ class RecordedKeys(Setting):
     risks = ("a file that is changed without a new size or time of change is not noticed",)
     needs = ("torch", "triton")
     packages = ("torch", "triton")
+    stage = "keys"
 
     def applies(self, context: Context) -> str:
         """Want a traced launch that worked a key out, or Triton's kernels on a GPU."""
@@ -49,14 +48,6 @@ class RecordedKeys(Setting):
         ):
             return "no key of a compile cache is worked out"
         return super().applies(context)
-
-    def prepare(self, context: Context) -> None:
-        """Work the keys out once."""
-        record_memo(context, STAGE)
-
-    def change(self, context: Context) -> Change:
-        """Name the record to the stage."""
-        return memo_change(context, STAGE)
 
     def verify(self, context: Context, seen: Seen) -> Verified:
         """Look for the keys that were taken from the record."""
