@@ -18,7 +18,7 @@ from coldsoak.model.result import Arm, Note
 from coldsoak.remedies.checking import CheckingExecutor
 from coldsoak.remedies.contexts import context_of
 from coldsoak.remedies.goals import goal_for
-from coldsoak.remedies.judge import Judge, Sides
+from coldsoak.remedies.judge import Judge
 from coldsoak.remedies.mixture import arm_of, clash, mix
 from coldsoak.remedies.rank import rank
 from coldsoak.remedies.recipe import recipe_of
@@ -27,6 +27,7 @@ from coldsoak.remedies.trials import (
     BASELINE,
     PLACEBO_ARM,
     TOGETHER,
+    Sides,
     Trials,
     carries_each,
     corrected_level,
@@ -151,12 +152,12 @@ class _Fix:
     def run(
         self, progress: Progress | None, attribute: Attribute | None, executor: Executor | None
     ) -> Fixed:
-        whole = self._begins_with_all()
-        if whole:
+        self.whole = self._begins_with_all()
+        if self.whole:
             self.candidates = self._fit_together()
         self.candidates = [self._prepared(one) for one in self.candidates]
         tried = self._tried()
-        self.whole = whole and len(tried) > 1
+        self.whole = self.whole and len(tried) > 1
         if self.whole:
             self.notes.append(
                 f"{self.options.budget_s:.0f} s are too short for {len(tried)} remedies by "
@@ -219,9 +220,9 @@ class _Fix:
     def _apart(self, remedy: Remedy, inside: Sequence[Remedy]) -> str:
         """Return why ``remedy`` cannot be tried with those ``inside``; empty when it can."""
         alone = f"the budget is too short to try it by itself; --remedy {remedy.id} does"
-        whole = next((one for one in self._tried() if remedy.id in one.remedy.covers), None)
-        if whole is not None:
-            return f"it is part of {whole.remedy.id}"
+        larger = next((one for one in self._tried() if remedy.id in one.remedy.covers), None)
+        if larger is not None:
+            return f"it is part of {larger.remedy.id}"
         allowed = self.wanted.numerics or remedy.id in self.named
         if remedy.numerics == "may change" and not allowed:
             return f"results may change, and {alone}"
@@ -304,7 +305,7 @@ class _Fix:
         trials = {
             one.remedy.id: judge.left_out(one, "")
             if one.left_out
-            else judge.trial(result, one, Sides(*looks.sides_of(one.remedy.id)))
+            else judge.trial(result, one, looks.sides_of(one.remedy.id))
             for one in self.candidates
         }
         recipe, notes = self._recipe(result, looks, judge, trials)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import median as middle
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from coldsoak.model.recipe import Trial
 from coldsoak.remedies.base import Seen, Verified
 from coldsoak.remedies.outputs import Compared, compare, declared, learn, printed
-from coldsoak.remedies.trials import BASELINE, pairs_of, ratio_of
+from coldsoak.remedies.trials import BASELINE, Sides, pairs_of, ratio_of
 from coldsoak.stats import breakeven, estimate, paired, stopping, summary
 
 if TYPE_CHECKING:
@@ -22,18 +22,10 @@ if TYPE_CHECKING:
     from coldsoak.remedies.goals import Goal
     from coldsoak.remedies.rank import Candidate
 
-__all__ = ["Judge", "Sides", "saved_of"]
+__all__ = ["Judge", "saved_of"]
 
 SLOWER_LATER = 0.05
 """Share by which later runs must be slower to keep a remedy out of the recipe."""
-
-
-class Sides(NamedTuple):
-    """Two arms that differ by one remedy."""
-
-    lacking: str
-    """Empty where no arm lacks only that."""
-    having: str
 
 
 def saved_of(result: Result, goal: Goal, one: str, other: str) -> Estimate | None:

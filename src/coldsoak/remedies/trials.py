@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from coldsoak.launch.looks import Looks
 from coldsoak.launch.schedule import TRACED_COST, extras_for
@@ -34,6 +34,7 @@ __all__ = [
     "BASELINE",
     "PLACEBO_ARM",
     "TOGETHER",
+    "Sides",
     "Trials",
     "carries_each",
     "corrected_level",
@@ -96,6 +97,14 @@ def ratio_of(
         return None
     after = not fixed and stopping.chosen_by_rule(len(a), stopping.PAIR_LOOKS)
     return paired.compare(a, b, level=level, after_stopping=after)
+
+
+class Sides(NamedTuple):
+    """Two arms that differ by one remedy."""
+
+    lacking: str
+    """Empty where no arm lacks only that."""
+    having: str
 
 
 @dataclass
@@ -350,12 +359,12 @@ class Trials(Looks):
         self._begin(result, kept, whole)
         return None
 
-    def sides_of(self, remedy: str) -> tuple[str, str]:
+    def sides_of(self, remedy: str) -> Sides:
         """Return the arms without and with ``remedy`` that tell what it saves."""
         if not self.whole:
-            return BASELINE, remedy
+            return Sides(BASELINE, remedy)
         without = self.combinations[0].without if self.combinations else {}
-        return without.get(remedy, ""), TOGETHER
+        return Sides(without.get(remedy, ""), TOGETHER)
 
     def proposals(self, result: Result) -> list[tuple[list[str], str]]:
         """Return combinations with the arms that had them, the one to prefer first.
