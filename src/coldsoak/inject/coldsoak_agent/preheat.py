@@ -240,6 +240,18 @@ def command_line():
         return list(sys.argv)
 
 
+def replace_import(find_and_load):
+    """Let ``find_and_load(name, import_)`` stand for CPython's own.
+
+    Tracebacks leave out the frames of that file name, so an ImportError looks as without us.
+    """
+    import _frozen_importlib
+
+    code = find_and_load.__code__.replace(co_filename="<frozen importlib._bootstrap>")
+    find_and_load.__code__ = code
+    _frozen_importlib._find_and_load = find_and_load
+
+
 def _start_gc(running, wanted):
     """Import the packages with a threshold that is never reached.
 
@@ -271,10 +283,7 @@ def _start_gc(running, wanted):
             _frozen_importlib._find_and_load = original
         return module
 
-    # Tracebacks leave out the frames of this file name, so an ImportError looks as without us.
-    code = find_and_load.__code__.replace(co_filename="<frozen importlib._bootstrap>")
-    find_and_load.__code__ = code
-    _frozen_importlib._find_and_load = find_and_load
+    replace_import(find_and_load)
     running.note("gc", "running")
 
 

@@ -8,7 +8,7 @@ import sys
 
 import _frozen_importlib
 
-from coldsoak_agent.preheat import Unfit
+from coldsoak_agent.preheat import Unfit, replace_import
 
 _waiting = {}
 
@@ -48,7 +48,4 @@ def _install():
             _frozen_importlib._find_and_load = original
         return module
 
-    # Tracebacks leave out the frames of this file name, so an ImportError looks as without us.
-    code = find_and_load.__code__.replace(co_filename="<frozen importlib._bootstrap>")
-    find_and_load.__code__ = code
-    _frozen_importlib._find_and_load = find_and_load
+    replace_import(find_and_load)
