@@ -9,25 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import coldsoak
-
-INJECT = Path(coldsoak.__file__).parent / "inject"
-SITECUSTOMIZE = f"""
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
-
-sys.path[:] = [entry for entry in sys.path if entry != __file__.rpartition("/")[0]]
-sys.path.insert(0, {str(INJECT)!r})
-from coldsoak_agent import ort, preheat_ort, preheat_ort_cache, preheat_ort_keep
-sys.path.remove({str(INJECT)!r})
-{{extra}}
-spec = spec_from_file_location("sitecustomize", {str(INJECT / "sitecustomize.py")!r})
-sys.modules["sitecustomize"] = module = module_from_spec(spec)
-try:
-    spec.loader.exec_module(module)
-except ImportError:
-    pass  # there is no other one to hand over to
-"""
+MODULES = "ort, preheat_ort, preheat_ort_cache, preheat_ort_keep"
 
 
 @dataclass(frozen=True)
@@ -60,13 +42,11 @@ def models(made, tmp_path):
 
 
 @pytest.fixture
-def start(tmp_path, models):
+def start(tmp_path, models, changed_agent):
     """Start a program in the folder of models; returns the process, for ``ended``."""
 
     def run(program, *, stage=True, extra="", cache=tmp_path / "cache", **options):
-        hook = tmp_path / "hook"
-        hook.mkdir(exist_ok=True)
-        (hook / "sitecustomize.py").write_text(SITECUSTOMIZE.format(extra=extra))
+        hook = changed_agent(MODULES, extra)
         (models / "program.py").write_text(program)
         keep = {name: text for name, text in os.environ.items() if not name.startswith("COLDSOAK")}
         plan = {

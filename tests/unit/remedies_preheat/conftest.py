@@ -9,31 +9,13 @@ from pathlib import Path
 
 import pytest
 
-import coldsoak
-
-INJECT = Path(coldsoak.__file__).parent / "inject"
 SOURCE = Path(__file__).with_name("standin_cuda.c")
-
-# What differs from a machine with a card: the device file, and where MPS and MIG would show.
-SITECUSTOMIZE = f"""
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
-
-sys.path[:] = [entry for entry in sys.path if entry != __file__.rpartition("/")[0]]
-sys.path.insert(0, {str(INJECT)!r})
-from coldsoak_agent import preheat, preheat_cuda
-sys.path.remove({str(INJECT)!r})
+CARD = """\
 preheat_cuda.DEVICE_FILE = "/dev/null"
 preheat_cuda.MIG_INSTANCES = "/nowhere"
 preheat_cuda.MPS_PIPES = "/nowhere"
-{{extra}}
-spec = spec_from_file_location("sitecustomize", {str(INJECT / "sitecustomize.py")!r})
-sys.modules["sitecustomize"] = module = module_from_spec(spec)
-try:
-    spec.loader.exec_module(module)
-except ImportError:
-    pass  # there is no other one to hand over to
 """
+"""What differs from a machine with a card: the device file, and where MPS and MIG would show."""
 
 
 @dataclass(frozen=True)
@@ -79,16 +61,14 @@ def libraries(tmp_path_factory):
 
 
 @pytest.fixture
-def preheated(tmp_path, libraries):
+def preheated(tmp_path, libraries, changed_agent):
     """Run a program with a plan, as ``coldsoak exec`` would; returns what became of it.
 
     ``program`` is the text of ``program.py``, or the words after the interpreter.
     """
 
     def run(program, *plan, extra="", python=sys.executable, arguments=(), **environment):
-        hook = tmp_path / "hook"
-        hook.mkdir(exist_ok=True)
-        (hook / "sitecustomize.py").write_text(SITECUSTOMIZE.format(extra=extra))
+        hook = changed_agent("preheat, preheat_cuda", CARD + extra)
         if isinstance(program, str):
             (tmp_path / "program.py").write_text(program)
             program = ["program.py"]

@@ -5,8 +5,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from coldsoak.remedies.apply import INJECT
-
 DISABLED, ALL = "ORT_DISABLE_ALL", "ORT_ENABLE_ALL"
 
 
@@ -51,15 +49,8 @@ def bool_of(more):
 
 
 @pytest.fixture
-def agent(monkeypatch):
-    monkeypatch.syspath_prepend(INJECT)
-    for name in [name for name in sys.modules if name.startswith("coldsoak_agent")]:
-        monkeypatch.delitem(sys.modules, name)
-    import coldsoak_agent.preheat_ort_options as module
-
-    yield module
-    for name in [name for name in sys.modules if name.startswith("coldsoak_agent")]:
-        del sys.modules[name]
+def agent(agent_module):
+    return agent_module("preheat_ort_options")
 
 
 @pytest.fixture

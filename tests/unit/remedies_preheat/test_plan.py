@@ -1,7 +1,5 @@
 """Which process a plan is for, and what is left of it afterwards."""
 
-import sys
-
 import pytest
 
 from coldsoak.remedies.apply import INJECT, apply
@@ -23,15 +21,8 @@ COMMANDS = [
 
 
 @pytest.fixture
-def agent(monkeypatch):
-    monkeypatch.syspath_prepend(INJECT)
-    for name in [name for name in sys.modules if name.startswith("coldsoak_agent")]:
-        monkeypatch.delitem(sys.modules, name)
-    import coldsoak_agent.preheat as module
-
-    yield module
-    for name in [name for name in sys.modules if name.startswith("coldsoak_agent")]:
-        del sys.modules[name]
+def agent(agent_module):
+    return agent_module("preheat")
 
 
 @pytest.mark.parametrize(("words", "name"), COMMANDS)
